@@ -1,0 +1,186 @@
+"""A Bench: one task made ready to judge any number of candidates. Lives in the judge's process only.
+
+It holds what a candidate must never see: the loaded reference, the secret, draws with their answers, and the
+process in which the baselines run. Answers are computed once per draw and reused for every candidate.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from kernelevolve.errors import TaskError
+from kernelevolve.evaluation.arena import Arena, Layout
+from kernelevolve.evaluation.draws import Draw, edge_shapes, joint_layout, labels, make_draw
+from kernelevolve.evaluation.reference import BaselineFailed, ReferenceServer
+from kernelevolve.evaluation.side import Side
+from kernelevolve.evaluation.task_module import Inputs, TaskModule
+from kernelevolve.model.task import Shape, Task
+
+POOL_DRAWS = 3
+REFRESH_BYTES = 32 * 2**20
+"""How much is rewritten before a sample at most: more slots would only cost copying."""
+MAX_SLOTS = 32
+COMPILE_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rolled:
+    """A trajectory: inputs of every step but the state, and the float64 oracle's end."""
+
+    shape: Shape
+    steps: list[Draw]
+    state: torch.Tensor
+    outputs: dict[str, torch.Tensor]
+
+
+class Bench:
+    def __init__(self, task: Task, *, secret: str, n_threads: int, cache: Path) -> None:
+        torch.set_num_threads(n_threads)
+        self.task = task
+        self.n_threads = n_threads
+        self._secret = secret
+        self._cache = cache
+        self._folder = tempfile.TemporaryDirectory(prefix="ke-task-")
+        self.module = TaskModule(task, Path(self._folder.name))
+        self._draws: dict[str, Draw] = {}
+        self._reference: ReferenceServer | None = None
+        self._arena: Arena | None = None
+        self._sides: dict[tuple[str, str], Side] = {}
+        self.baseline_notes: dict[str, str] = {}
+        self._rolled: Rolled | None = None
+        self._fastest: dict[str, str] = {}
+
+    def shapes(self, level: str) -> tuple[Shape, ...]:
+        """The shapes a level is measured on."""
+        sets = self.task.shapes
+        return (sets.sealed or sets.search or sets.shown) if level == "sealed" else (sets.search or sets.shown)
+
+    def draw(self, shape: Shape, label: str = "nominal", variant: str | None = None, scale: float = 1.0) -> Draw:
+        key = f"{sorted(shape.items())}|{label}"
+        if key not in self._draws:
+            variant = variant or self.module.variants[0]
+            self._draws[key] = make_draw(
+                self.module, shape, secret=self._secret, label=label, variant=variant, scale=scale
+            )
+        return self._draws[key]
+
+    def pool(self, shape: Shape) -> list[Draw]:
+        """Nominal draws that timed calls take their content from."""
+        return [self.draw(shape, f"pool-{index}") for index in range(POOL_DRAWS)]
+
+    def check_draws(self, level: str) -> list[Draw]:
+        """What a candidate is compared on: small shapes in every variant, then every listed shape."""
+        shapes = edge_shapes(self.task)
+        plan = list(labels(self.module))
+        draws: list[Draw] = []
+        for index, shape in enumerate(shapes):
+            for label, variant, scale in plan if index == 0 else [plan[index % len(plan)]]:
+                try:
+                    draws.append(self.draw(shape, label, variant, scale))
+                except ValueError:  # the generator refuses: outside what the operator is defined for
+                    continue
+        listed = self.shapes(level) if level != "check" else self.task.shapes.shown + self.task.shapes.search
+        for index, shape in enumerate(listed):
+            for label, variant, scale in plan if index == 0 and not draws else plan[:1]:
+                draws.append(self.draw(shape, label, variant, scale))
+        return draws
+
+    def rolled(self) -> Rolled | None:
+        """The multi-step trajectory, on a small shape."""
+        rollout = self.task.rollout
+        if rollout is None:
+            return None
+        if self._rolled is None:
+            shape = (edge_shapes(self.task) or list(self.task.shapes.shown))[0]
+            self._rolled = self._roll(shape, rollout.state, rollout.steps)
+        return self._rolled
+
+    def _roll(self, shape: Shape, state_name: str, n_steps: int) -> Rolled:
+        steps = [self.draw(shape, f"step-{index}") for index in range(n_steps)]
+        state = steps[0].inputs[state_name].double()
+        outputs: dict[str, torch.Tensor] = {}
+        for step in steps:
+            inputs: Inputs = {**step.inputs, state_name: state}
+            outputs = self.module.expected(inputs)
+            state = outputs.pop(state_name)
+        return Rolled(shape=shape, steps=steps, state=state, outputs=outputs)
+
+    def layout(self, shape: Shape) -> tuple[Layout, int]:
+        """Layout and number of timed slots for a shape; one more slot is used for warming up."""
+        layout = joint_layout(self.pool(shape))
+        return layout, max(2, min(MAX_SLOTS, REFRESH_BYTES // max(layout.n_bytes, 1)))
+
+    def timing_bytes(self, level: str) -> int:
+        """Arena size the timing of a level needs."""
+        sizes = [self.layout(shape) for shape in self.shapes(level)]
+        return max((layout.n_bytes * (n_slots + 1) for layout, n_slots in sizes), default=0)
+
+    def baseline(self, name: str, shape: Shape, level: str) -> Side | None:
+        """A baseline's side for a shape, warmed up and calibrated; None when it cannot run this task."""
+        key = (name, str(sorted(shape.items())))
+        if key in self._sides:
+            return self._sides[key]
+        if name in self.baseline_notes:
+            return None
+        server, arena = self._server(level)
+        layout, n_slots = self.layout(shape)
+        side = Side(
+            name=name, caller=server, arena=arena, task=self.task, draws=self.pool(shape), layout=layout,
+            n_slots=n_slots, trusted=True, before=lambda: server.choose(name),
+        )  # fmt: skip
+        try:
+            side.calibrate(timeout_s=COMPILE_TIMEOUT_S)
+        except BaselineFailed as error:
+            if name == "eager":
+                raise TaskError(self.task.name, [f"the reference fails on shape {shape}: {error}"]) from error
+            self.baseline_notes[name] = str(error)
+            return None
+        self._sides[key] = side
+        return side
+
+    def fastest(self, names: tuple[str, ...], shape: Shape, level: str) -> Side | None:
+        """The baseline that is hardest to beat on a shape; timed once and remembered."""
+        sides = [side for name in names if (side := self.baseline(name, shape, level)) is not None]
+        key = str(sorted(shape.items()))
+        if len(sides) > 1 and key not in self._fastest:
+            rng = random.Random(1)
+            speeds = {side.name: min(side.sample(rng, timeout_s=60.0) for _ in range(3)) for side in sides}
+            self._fastest[key] = min(speeds, key=lambda name: speeds[name])
+        return next((side for side in sides if side.name == self._fastest.get(key, side.name)), None)
+
+    def prepare(self, level: str, baselines: tuple[str, ...]) -> None:
+        """Draw, compute answers, start and compile the baselines: once, outside any candidate's account."""
+        self.check_draws(level)
+        self.rolled()
+        if level != "check":
+            for shape in self.shapes(level):
+                self.fastest(baselines, shape, level)
+
+    def _server(self, level: str) -> tuple[ReferenceServer, Arena]:
+        needed = max(self.timing_bytes("screen"), self.timing_bytes(level))
+        if self._reference is not None and self._arena is not None and self._arena.n_bytes >= needed:
+            return self._reference, self._arena
+        self._stop_server()
+        self._arena = Arena(needed)
+        self._reference = ReferenceServer(
+            task=self.task, arena=self._arena, n_threads=self.n_threads, cache=self._cache
+        )
+        return self._reference, self._arena
+
+    def _stop_server(self) -> None:
+        self._sides.clear()
+        if self._reference is not None:
+            self._reference.close()
+            self._reference = None
+        if self._arena is not None:
+            self._arena.close()
+            self._arena = None
+
+    def close(self) -> None:
+        self._stop_server()
+        self._folder.cleanup()

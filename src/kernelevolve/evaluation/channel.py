@@ -1,0 +1,98 @@
+"""The judge's end of a child that runs calls: bind arguments to slots, run slots, and hold the only clock."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from kernelevolve.model.value import Value
+
+
+class Arguments(Value):
+    """One slot's arguments: byte offsets of its tensors in the arena, integer scalars then axes, real scalars."""
+
+    offsets: tuple[int, ...]
+    integers: tuple[int, ...]
+    reals: tuple[float, ...]
+
+    def line(self, slot: int) -> bytes:
+        parts: list[str] = [f"A {slot}"]
+        for group in (self.offsets, self.integers, self.reals):
+            parts.append(str(len(group)))
+            parts += [repr(item) for item in group]
+        return (" ".join(parts) + "\n").encode()
+
+
+class Caller(Protocol):
+    """Something that runs calls on slots of an arena: a candidate's runner or the reference server."""
+
+    def bind(self, slot: int, arguments: Arguments) -> None: ...
+
+    def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
+        """Call once per slot, in order; returns wall seconds on the judge's clock, nothing subtracted."""
+        ...
+
+
+class Ended(Exception):
+    """The child closed its reply pipe."""
+
+
+class Overdue(Exception):
+    """No reply within the limit."""
+
+
+class Channel:
+    """A control pipe to the child and a reply pipe back."""
+
+    def __init__(self) -> None:
+        self._control_read, self.control = os.pipe()
+        self.reply, self._reply_write = os.pipe()
+        self._text = b""
+
+    @property
+    def child_ends(self) -> tuple[int, int]:
+        return self._control_read, self._reply_write
+
+    def close_child_ends(self) -> None:
+        os.close(self._control_read)
+        os.close(self._reply_write)
+
+    def close(self) -> None:
+        os.close(self.control)
+        os.close(self.reply)
+
+    def send(self, line: bytes) -> None:
+        try:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self.control, view) :]
+        except BrokenPipeError as error:
+            raise Ended from error
+
+    def receive(self, *, timeout_s: float) -> str:
+        """One line. Raises Ended or Overdue."""
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._text:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.reply], [], [], left)[0]:
+                raise Overdue
+            data = os.read(self.reply, 4096)
+            if not data:
+                raise Ended
+            self._text += data
+            if len(self._text) > 65536 and b"\n" not in self._text:
+                raise Ended  # nothing we wrote is that long: treat a flood as a broken child
+        line, _, self._text = self._text.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def timed(self, line: bytes, *, timeout_s: float) -> tuple[str, float]:
+        """Send a command and wait for its reply; the reply and the seconds in between."""
+        if self._text:
+            raise Ended  # an answer before the question
+        started = time.perf_counter_ns()
+        self.send(line)
+        answer = self.receive(timeout_s=timeout_s)
+        return answer, (time.perf_counter_ns() - started) / 1e9

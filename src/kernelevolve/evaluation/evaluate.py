@@ -1,0 +1,178 @@
+"""Job -> Verdict: inspect, build, check, measure, in this order; the first failure stops. Default: failure."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from kernelevolve.errors import TaskError
+from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.lane import Lane
+from kernelevolve.evaluation.runner import Runner, runner_binary
+from kernelevolve.evaluation.side import Side
+from kernelevolve.evaluation.stages.build import Built, build
+from kernelevolve.evaluation.stages.check import arena_bytes, check
+from kernelevolve.evaluation.stages.measure import (
+    PLANS,
+    RESTARTS,
+    Samples,
+    collect,
+    combine,
+    pick_baselines,
+    shape_timing,
+)
+from kernelevolve.model.candidate import Candidate
+from kernelevolve.model.job import Job
+from kernelevolve.model.platform import PlatformFacts
+from kernelevolve.model.task import Shape
+from kernelevolve.model.verdict import Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
+from kernelevolve.toolchains import make_toolchain
+from kernelevolve.toolchains.base import BuildFailure
+from kernelevolve.toolchains.cpp import find_compiler
+
+
+class Evaluation:
+    """One candidate's way through the stages."""
+
+    def __init__(self, job: Job, bench: Bench, *, facts: PlatformFacts, cache: Path, lane: Lane) -> None:
+        self._job = job
+        self._bench = bench
+        self._facts = facts
+        self._cache = cache
+        self._lane = lane
+        self._reports: list[StageReport] = []
+        self._stage = Stage.INSPECT
+        self._printed = ""
+        self._isolation: tuple[str, ...] = ()
+        self._n_checks = 0
+
+    def verdict(self, built: Built | None = None) -> Verdict:
+        """`built` is what `build` gave, when it ran ahead. Raises MachineError and TaskError only."""
+        built = built or build(self._job, cache=self._cache, lane=self._lane)
+        self._reports += built.reports
+        self._stage = built.reports[-1].stage
+        if built.fault is not None:
+            return self._finish(built.fault.outcome, built.fault.message, fault=built.fault)
+        assert built.artifact is not None
+        try:
+            timing = self._check_and_measure(Path(built.artifact.path))
+        except CandidateFault as fault:
+            return self._finish(fault.outcome, fault.message, fault=fault)
+        return self._finish(Outcome.CORRECT, "", timing=timing)
+
+    def _check_and_measure(self, library: Path) -> Timing | None:
+        job, bench = self._job, self._bench
+        draws = bench.check_draws(job.level)
+        measured = job.level != "check"
+        n_bytes = max(arena_bytes(bench, draws), bench.timing_bytes(job.level) if measured else 0)
+        samples: dict[str, Samples] = {}
+        for restart in range(RESTARTS.get(job.level, 1)):
+            arena = Arena(n_bytes)
+            try:
+                with self._run(library, arena) as runner:
+                    if restart == 0:
+                        with self._timed(Stage.CHECK):
+                            self._n_checks += check(bench, runner, arena, draws, timeout_s=job.limits.call_s)
+                    if measured:
+                        with self._timed(Stage.MEASURE), self._lane.timing():
+                            self._measure(runner, arena, samples, restart)
+            finally:
+                arena.close()
+        return self._timing(samples) if measured else None
+
+    def _measure(self, runner: Runner, arena: Arena, samples: dict[str, Samples], restart: int) -> None:
+        job, bench = self._job, self._bench
+        rng = random.Random(f"{job.secret}|{restart}")
+        with ExitStack() as stack:
+            rivals = [(name, *self._rival(rival, arena.n_bytes, stack)) for name, rival in self._user_baselines()]
+            for shape in bench.shapes(job.level):
+                side = self._side("candidate", runner, arena, shape)
+                baselines = pick_baselines(bench, shape, job.baselines, job.level)
+                for name, rival_runner, rival_arena in rivals:
+                    baselines.append(self._side(name, rival_runner, rival_arena, shape))
+                    baselines[-1].calibrate(timeout_s=job.limits.call_s)
+                if not baselines:
+                    raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
+                kept = samples.setdefault(_key(shape), Samples())
+                collect(kept, side, baselines, PLANS[job.level], rng, job.limits.call_s)
+                self._n_checks += side.n_checks
+
+    def _side(self, name: str, runner: Runner, arena: Arena, shape: Shape) -> Side:
+        layout, n_slots = self._bench.layout(shape)
+        return Side(
+            name=name, caller=runner, arena=arena, task=self._job.task, draws=self._bench.pool(shape), layout=layout,
+            n_slots=n_slots, trusted=False,
+        )  # fmt: skip
+
+    def _user_baselines(self) -> list[tuple[str, Candidate]]:
+        names = [rival.origin.recipe or f"kernel-{rival.id[:8]}" for rival in self._job.user_baselines]
+        return list(zip(names, self._job.user_baselines, strict=True))
+
+    def _rival(self, rival: Candidate, n_bytes: int, stack: ExitStack) -> tuple[Runner, Arena]:
+        """A kernel of the user's, in a process like the candidate's. It must build: it is the user's claim."""
+        toolchain = make_toolchain(rival.language, cache=self._cache)
+        built = toolchain.build(self._job.task, rival, timeout_s=self._job.limits.build_s)
+        if isinstance(built, BuildFailure):
+            first = built.messages[0]
+            raise TaskError(
+                rival.origin.recipe, [f"baseline does not build: {first.file}:{first.line}: {first.message}"]
+            )
+        arena = Arena(n_bytes)
+        stack.callback(arena.close)
+        return stack.enter_context(self._new_runner(Path(built.path), arena)), arena
+
+    def _timing(self, samples: dict[str, Samples]) -> Timing:
+        job, bench = self._job, self._bench
+        shapes: tuple[ShapeTiming, ...] = tuple(
+            shape_timing(shape, bench.pool(shape)[0], samples[_key(shape)], self._facts, seed=17)
+            for shape in bench.shapes(job.level)
+        )
+        speedup, low, high = combine(shapes)
+        assert math.isfinite(low)
+        assert job.level != "check"
+        return Timing(level=job.level, shapes=shapes, speedup=speedup, low=low, high=high)
+
+    @contextmanager
+    def _run(self, library: Path, arena: Arena) -> Iterator[Runner]:
+        self._stage = Stage.CHECK
+        with self._new_runner(library, arena) as runner:
+            self._isolation = runner.isolation
+            try:
+                yield runner
+            finally:
+                self._printed = runner.printed
+
+    def _new_runner(self, library: Path, arena: Arena) -> Runner:
+        binary = runner_binary(self._cache, find_compiler() or "g++")
+        return Runner(
+            binary=binary, library=library, arena=arena, limits=self._job.limits, n_threads=self._job.n_threads
+        )
+
+    @contextmanager
+    def _timed(self, stage: Stage) -> Iterator[None]:
+        self._stage = stage
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._reports.append(StageReport(stage=stage, seconds=round(time.monotonic() - started, 4)))
+
+    def _finish(
+        self, outcome: Outcome, message: str, *, fault: CandidateFault | None = None, timing: Timing | None = None
+    ) -> Verdict:
+        return Verdict(
+            task_id=self._job.task.content_id, candidate_id=self._job.candidate.id, outcome=outcome, stage=self._stage,
+            message=message, compile_messages=fault.compile_messages if fault else (),
+            mismatch=fault.mismatch if fault else None, output=self._printed, stages=tuple(self._reports),
+            n_checks=self._n_checks, isolation=self._isolation, timing=timing,
+        )  # fmt: skip
+
+
+def _key(shape: Shape) -> str:
+    return str(sorted(shape.items()))

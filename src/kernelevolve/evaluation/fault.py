@@ -1,0 +1,23 @@
+"""How a stage says that the candidate failed. Caught by `evaluate`, which turns it into a Verdict."""
+
+from __future__ import annotations
+
+from kernelevolve.model.verdict import CompileMessage, Mismatch, Outcome
+
+
+class CandidateFault(Exception):
+    """Never leaves the evaluation package: outside, a candidate's failure is a value."""
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        message: str,
+        *,
+        mismatch: Mismatch | None = None,
+        compile_messages: tuple[CompileMessage, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.message = message
+        self.mismatch = mismatch
+        self.compile_messages = compile_messages

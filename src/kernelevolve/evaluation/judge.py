@@ -1,0 +1,112 @@
+"""The judge's process: reads jobs, answers verdicts, one JSON object a line each. It alone knows the answers.
+
+Builds of waiting jobs run ahead in threads; checking and timing go one at a time. A task's bench (draws, answers,
+compiled baselines) is kept while jobs for the same task keep coming.
+  in:  a Job · out: {"verdict": ...} | {"task_faults": [..], "where": ..} | {"machine_error": ".."}
+argv: cache_folder
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+
+from kernelevolve.errors import MachineError, TaskError
+from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.evaluate import Evaluation
+from kernelevolve.evaluation.lane import Lane
+from kernelevolve.evaluation.lifetime import die_with_parent
+from kernelevolve.evaluation.runner import runner_binary
+from kernelevolve.evaluation.stages.build import Built, build
+from kernelevolve.model.job import Job
+from kernelevolve.model.platform import PlatformFacts
+from kernelevolve.model.verdict import Verdict
+from kernelevolve.platforms import make_platform
+from kernelevolve.toolchains.cpp import find_compiler
+
+
+class Judge:
+    """Judges jobs of one task after another; usable in-process too (tests, `evaluate`)."""
+
+    def __init__(self, *, cache: Path, facts: PlatformFacts | None = None) -> None:
+        self._cache = cache
+        self._facts = facts or make_platform("cpu").facts()
+        self._lane = Lane()
+        self._bench: Bench | None = None
+        self._bench_key = ""
+        runner_binary(cache, find_compiler() or "g++")
+
+    def start(self, job: Job) -> Evaluation:
+        bench_key = f"{job.task.content_id}|{_campaign_secret(job)}|{job.n_threads}"
+        if self._bench is None or bench_key != self._bench_key:
+            self.close()
+            self._bench = Bench(job.task, secret=_campaign_secret(job), n_threads=job.n_threads, cache=self._cache)
+            self._bench_key = bench_key
+        return Evaluation(job, self._bench, facts=self._facts, cache=self._cache, lane=self._lane)
+
+    def verdict(self, job: Job, built: Future[Built] | None = None) -> Verdict:
+        """Raises MachineError and TaskError only."""
+        evaluation = self.start(job)
+        assert self._bench is not None
+        with self._lane.timing():
+            self._bench.prepare(job.level, job.baselines)
+        return evaluation.verdict(built.result() if built is not None else None)
+
+    def build_ahead(self, job: Job) -> Built:
+        return build(job, cache=self._cache, lane=self._lane)
+
+    def close(self) -> None:
+        if self._bench is not None:
+            self._bench.close()
+            self._bench = None
+
+
+def _campaign_secret(job: Job) -> str:
+    """Draws are shared by a campaign's candidates, except where a claim needs content nobody was tuned on."""
+    return job.secret if job.level in ("confirm", "sealed") else job.secret.partition("/")[0]
+
+
+def answer(judge: Judge, job: Job, built: Future[Built]) -> str:
+    try:
+        return json.dumps({"verdict": json.loads(judge.verdict(job, built).to_json())})
+    except TaskError as error:
+        return json.dumps({"task_faults": list(error.faults), "where": error.where})
+    except MachineError as error:
+        return json.dumps({"machine_error": str(error)})
+    except Exception as error:  # noqa: BLE001 - border: a fault of ours must never look like the candidate's
+        traceback.print_exc()
+        return json.dumps({"machine_error": f"{type(error).__name__}: {error}"})
+
+
+def main() -> None:
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the campaign's business; it closes our stdin
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a reference prints is not an answer
+    judge = Judge(cache=Path(sys.argv[1]))
+    jobs: SimpleQueue[tuple[Job, Future[Built]] | None] = SimpleQueue()
+    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+
+    def read() -> None:
+        for line in sys.stdin:
+            job = Job.from_json(line)
+            jobs.put((job, pool.submit(judge.build_ahead, job)))
+        jobs.put(None)
+
+    Thread(target=read, daemon=True).start()
+    out.write(json.dumps({"ready": True}) + "\n")
+    while (item := jobs.get()) is not None:
+        out.write(answer(judge, *item) + "\n")
+    judge.close()
+    pool.shutdown(wait=False, cancel_futures=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The judge's end of the baselines' process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelevolve.errors import MachineError
+from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.model.task import Task
+from kernelevolve.toolchains.process import kill_group
+
+START_TIMEOUT_S = 120.0
+
+
+class BaselineFailed(Exception):
+    """A baseline cannot run this task (torch.compile refuses, say). The others still count."""
+
+
+class ReferenceServer:
+    """One process per task, kept between candidates. Raises MachineError when it dies."""
+
+    def __init__(self, *, task: Task, arena: Arena, n_threads: int, cache: Path) -> None:
+        self._channel = Channel()
+        self._folder = tempfile.TemporaryDirectory(prefix="ke-reference-")
+        folder = Path(self._folder.name)
+        (folder / "task.json").write_text(task.to_json())
+        inherited = (*self._channel.child_ends, arena.fd)
+        command = [
+            sys.executable, "-m", "kernelevolve.evaluation.reference_server", *(str(fd) for fd in inherited),
+            str(arena.n_bytes), str(folder / "task.json"), str(folder / "files"), str(n_threads),
+        ]  # fmt: skip
+        self._process = subprocess.Popen(
+            command, pass_fds=inherited, env=_environment(n_threads, cache), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._channel.close_child_ends()
+        self._chosen = ""
+        self._wait_until_loaded()
+
+    def choose(self, baseline: str) -> None:
+        if baseline != self._chosen:
+            self._answer(f"B {baseline}\n".encode(), 60.0)
+            self._chosen = baseline
+
+    def bind(self, slot: int, arguments: Arguments) -> None:
+        try:
+            self._channel.send(arguments.line(slot))
+        except Ended:
+            raise MachineError("the baselines' process has ended") from None
+
+    def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
+        return self._answer(f"R {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            kill_group(self._process.pid)
+        self._process.wait()
+        self._channel.close()
+        self._folder.cleanup()
+
+    def _answer(self, line: bytes, timeout_s: float) -> float:
+        try:
+            answer, seconds = self._channel.timed(line, timeout_s=timeout_s)
+        except Overdue:
+            self.close()
+            raise BaselineFailed(f"no answer within {timeout_s:.0f} s") from None
+        except Ended:
+            raise MachineError(f"the baselines' process ended ({self._process.poll()})") from None
+        if answer.startswith("X"):
+            raise BaselineFailed(answer[2:])
+        return seconds
+
+    def _wait_until_loaded(self) -> None:
+        try:
+            self._channel.receive(timeout_s=START_TIMEOUT_S)
+        except (Ended, Overdue) as error:
+            self.close()
+            raise MachineError("the baselines' process did not start; is torch installed?") from error
+
+
+def _environment(n_threads: int, cache: Path) -> dict[str, str]:
+    """Warm allocator (no page faults per call: candidates get theirs from the judge), no helper processes."""
+    environment = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if key in os.environ}
+    environment |= {
+        "OMP_NUM_THREADS": str(n_threads),
+        "MKL_NUM_THREADS": str(n_threads),
+        "MALLOC_MMAP_MAX_": "0",
+        "MALLOC_TRIM_THRESHOLD_": str(2**40),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+    }
+    return environment

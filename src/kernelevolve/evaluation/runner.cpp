@@ -1,0 +1,308 @@
+// The process a candidate lives in. Ours until dlopen; hostile from then on.
+//
+//   judge --control--> runner   "A slot n_ptr off.. n_int i.. n_real r..\n" binds a slot's arguments
+//                               "R n slot..\n"                              calls the entry once per slot
+//   judge <--reply---- runner   "I name name..\n" isolation that is active, then "L\n" loaded or "F text\n" not loaded,
+//                               "D n_done rc\n" after each R
+//   judge <--status--- init     "E code\n" or "S signal\n" when the candidate's process has ended
+//
+// The candidate never holds the status descriptor, the reference, an expected answer, a seed or the clock. A reply it
+// forges only says "done": the judge looks at the bytes.
+//
+// Three processes: outer (the judge's child), init (pid 1 of a new pid namespace: when it ends, everything in the
+// namespace dies) and the candidate. argv: control reply status shared log shared_bytes jail memory_bytes max_tasks uid
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Options {
+    int control, reply, status, shared, log;
+    size_t shared_bytes;
+    const char* jail;
+    rlim_t memory_bytes;
+    rlim_t max_tasks;
+    uid_t uid;
+};
+
+struct Slot {
+    std::vector<void*> pointers;
+    std::vector<int64_t> integers;
+    std::vector<double> reals;
+};
+
+using Entry = int (*)(void* const*, const int64_t*, const double*);
+
+void say(int fd, const std::string& text) {
+    size_t done = 0;
+    while (done < text.size()) {
+        const ssize_t n = write(fd, text.data() + done, text.size() - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) _exit(91);
+        done += (size_t)n;
+    }
+}
+
+bool write_file(const char* path, const std::string& text) {
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool ok = write(fd, text.data(), text.size()) == (ssize_t)text.size();
+    close(fd);
+    return ok;
+}
+
+std::string isolation;  // names of what is active, for the record
+
+void enter_namespaces() {
+    const uid_t uid = geteuid();
+    const gid_t gid = getegid();
+    const int common = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWUTS;
+    if (uid == 0 && unshare(common) == 0) {
+        isolation += " pid-ns net-ns ipc-ns mount-ns";
+        return;
+    }
+    if (unshare(CLONE_NEWUSER | common) == 0) {
+        write_file("/proc/self/setgroups", "deny");
+        write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1\n");
+        write_file("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1\n");
+        isolation += " user-ns pid-ns net-ns ipc-ns mount-ns";
+    }
+}
+
+void limit(int resource, rlim_t value, const char* name) {
+    const struct rlimit both = {value, value};
+    if (setrlimit((__rlimit_resource_t)resource, &both) == 0) isolation += std::string(" ") + name;
+}
+
+#define REFUSE(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+
+bool install_filter() {
+#if defined(__x86_64__)
+    const uint32_t arch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+    const uint32_t arch = AUDIT_ARCH_AARCH64;
+#else
+    return false;
+#endif
+    struct sock_filter filter[] = {
+        LOAD(arch),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        LOAD(nr),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1),  // the x32 numbers are another way to every call
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        REFUSE(SYS_socket), REFUSE(SYS_socketpair), REFUSE(SYS_connect), REFUSE(SYS_bind), REFUSE(SYS_listen),
+        REFUSE(SYS_sendto), REFUSE(SYS_sendmsg), REFUSE(SYS_ptrace), REFUSE(SYS_execve), REFUSE(SYS_execveat),
+        REFUSE(SYS_mount), REFUSE(SYS_umount2), REFUSE(SYS_pivot_root), REFUSE(SYS_chroot), REFUSE(SYS_unshare),
+        REFUSE(SYS_setns), REFUSE(SYS_bpf), REFUSE(SYS_perf_event_open), REFUSE(SYS_userfaultfd), REFUSE(SYS_keyctl),
+        REFUSE(SYS_add_key), REFUSE(SYS_request_key), REFUSE(SYS_process_vm_readv), REFUSE(SYS_process_vm_writev),
+        REFUSE(SYS_kexec_load), REFUSE(SYS_init_module), REFUSE(SYS_finit_module), REFUSE(SYS_delete_module),
+        REFUSE(SYS_reboot), REFUSE(SYS_swapon), REFUSE(SYS_swapoff), REFUSE(SYS_personality), REFUSE(SYS_syslog),
+        REFUSE(SYS_open_by_handle_at), REFUSE(SYS_name_to_handle_at), REFUSE(SYS_fanotify_init),
+        REFUSE(SYS_memfd_create), REFUSE(SYS_seccomp), REFUSE(SYS_setpriority), REFUSE(SYS_sched_setscheduler),
+        REFUSE(SYS_sched_setattr), REFUSE(SYS_acct), REFUSE(SYS_quotactl), REFUSE(SYS_mknodat), REFUSE(SYS_setrlimit),
+        REFUSE(425 /* io_uring_setup */), REFUSE(434 /* pidfd_open */), REFUSE(438 /* pidfd_getfd */),
+        REFUSE(437 /* openat2: its flags hide behind a pointer */),
+#if defined(__x86_64__)
+        REFUSE(SYS_fork), REFUSE(SYS_vfork), REFUSE(SYS_creat), REFUSE(SYS_mknod), REFUSE(SYS_kexec_file_load),
+#endif
+        // clone3 hides its flags behind a pointer: pretend it does not exist, libc falls back to clone.
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 435, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        // clone only for threads
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
+        LOAD(args[0]),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        // openat only for reading
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
+        LOAD(args[2]),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+#if defined(__x86_64__)
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_open, 0, 4),
+        LOAD(args[1]),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+#endif
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {(unsigned short)(sizeof(filter) / sizeof(filter[0])), filter};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+void lock_down(const Options& o) {
+    limit(RLIMIT_AS, o.memory_bytes, "rlimit-memory");
+    limit(RLIMIT_FSIZE, 64 * 1024, "rlimit-filesize");
+    limit(RLIMIT_CORE, 0, "no-core");
+    limit(RLIMIT_NOFILE, 32, "rlimit-files");
+    signal(SIGXFSZ, SIG_IGN);
+    if (chroot(o.jail) == 0 && chdir("/") == 0) isolation += " chroot";
+    if (o.uid != 0 && geteuid() == 0 && setgroups(0, nullptr) == 0 && setresgid(o.uid, o.uid, o.uid) == 0 &&
+        setresuid(o.uid, o.uid, o.uid) == 0) {
+        isolation += " own-uid";
+        limit(RLIMIT_NPROC, o.max_tasks, "rlimit-tasks");  // counted per uid: only ours
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // again: changing the uid clears it
+    prctl(PR_SET_DUMPABLE, 0);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) isolation += " no-new-privs";
+    isolation += " seccomp";  // said first: after the filter nothing more is written but the truth
+    if (!install_filter()) isolation.resize(isolation.size() - strlen(" seccomp"));
+}
+
+class Lines {  // the control pipe, line by line
+public:
+    explicit Lines(int fd) : fd_(fd) {}
+    bool next(std::string* line) {
+        for (;;) {
+            const size_t end = text_.find('\n');
+            if (end != std::string::npos) {
+                line->assign(text_, 0, end);
+                text_.erase(0, end + 1);
+                return true;
+            }
+            char chunk[65536];
+            const ssize_t n = read(fd_, chunk, sizeof chunk);
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return false;
+            text_.append(chunk, (size_t)n);
+        }
+    }
+
+private:
+    int fd_;
+    std::string text_;
+};
+
+void bind(std::vector<Slot>& slots, const char* text, char* base) {
+    char* at = const_cast<char*>(text);
+    const size_t slot = strtoull(at, &at, 10);
+    if (slots.size() <= slot) slots.resize(slot + 1);
+    Slot& s = slots[slot];
+    s = Slot{};
+    for (size_t n = strtoull(at, &at, 10); n > 0; --n) s.pointers.push_back(base + strtoull(at, &at, 10));
+    for (size_t n = strtoull(at, &at, 10); n > 0; --n) s.integers.push_back(strtoll(at, &at, 10));
+    for (size_t n = strtoull(at, &at, 10); n > 0; --n) s.reals.push_back(strtod(at, &at));
+    s.pointers.push_back(nullptr);
+}
+
+void run(const std::vector<Slot>& slots, const char* text, Entry entry, int reply) {
+    char* at = const_cast<char*>(text);
+    std::vector<const Slot*> order(strtoull(at, &at, 10));
+    for (auto& slot : order) slot = &slots.at(strtoull(at, &at, 10));
+    size_t done = 0;
+    int rc = 0;
+    for (const Slot* s : order) {
+        rc = entry(s->pointers.data(), s->integers.data(), s->reals.data());
+        if (rc != 0) break;
+        ++done;
+    }
+    char text_out[64];
+    const int n = snprintf(text_out, sizeof text_out, "D %zu %d\n", done, rc);
+    say(reply, std::string(text_out, (size_t)n));
+}
+
+[[noreturn]] void serve(const Options& o) {
+    char* base = (char*)mmap(nullptr, o.shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, o.shared, 0);
+    if (base == MAP_FAILED) _exit(90);
+    close(o.shared);
+    dup2(o.log, 1);
+    dup2(o.log, 2);
+    close(o.log);
+    // What a candidate may link against must be loaded before the file system disappears.
+    for (const char* name : {"libgomp.so.1", "libomp.so.5", "libomp.so", "libmvec.so.1", "libm.so.6"}) dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+    lock_down(o);
+    say(o.reply, "I" + isolation + "\n");
+    void* library = dlopen("/candidate.so", RTLD_NOW | RTLD_LOCAL);
+    if (!library && isolation.find("chroot") == std::string::npos) library = dlopen((std::string(o.jail) + "/candidate.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    const char* failure = library ? nullptr : dlerror();
+    const Entry entry = library ? (Entry)dlsym(library, "ke_call") : nullptr;
+    if (!entry) {
+        std::string text = failure ? failure : "no ke_call";
+        for (char& c : text)
+            if (c == '\n') c = ' ';
+        say(o.reply, "F " + text.substr(0, 400) + "\n");
+        _exit(0);
+    }
+    say(o.reply, "L\n");
+    std::vector<Slot> slots;
+    Lines lines(o.control);
+    std::string line;
+    while (lines.next(&line)) {
+        if (line[0] == 'A') bind(slots, line.c_str() + 1, base);
+        else if (line[0] == 'R') run(slots, line.c_str() + 1, entry, o.reply);
+        else break;
+    }
+    _exit(0);
+}
+
+[[noreturn]] void init(const Options& o) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const pid_t candidate = fork();
+    if (candidate == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(o.status);
+        serve(o);
+    }
+    close(o.control);
+    close(o.reply);
+    close(o.shared);
+    close(o.log);
+    int status = 0;
+    while (waitpid(candidate, &status, 0) < 0 && errno == EINTR) {}
+    if (candidate < 0) say(o.status, "E 92\n");
+    else if (WIFSIGNALED(status)) say(o.status, "S " + std::to_string(WTERMSIG(status)) + "\n");
+    else say(o.status, "E " + std::to_string(WEXITSTATUS(status)) + "\n");
+    _exit(0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 11) return 2;
+    Options o = {};
+    o.control = atoi(argv[1]);
+    o.reply = atoi(argv[2]);
+    o.status = atoi(argv[3]);
+    o.shared = atoi(argv[4]);
+    o.log = atoi(argv[5]);
+    o.shared_bytes = strtoull(argv[6], nullptr, 10);
+    o.jail = argv[7];
+    o.memory_bytes = strtoull(argv[8], nullptr, 10);
+    o.max_tasks = strtoull(argv[9], nullptr, 10);
+    o.uid = (uid_t)strtoul(argv[10], nullptr, 10);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_IGN);
+    enter_namespaces();
+    const pid_t pid = fork();
+    if (pid == 0) init(o);
+    for (const int fd : {o.control, o.reply, o.status, o.shared, o.log}) close(fd);
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    return 0;
+}

@@ -1,0 +1,177 @@
+"""A candidate's process: started, bound to its arena, called, and killed whole."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kernelevolve.errors import MachineError
+from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.model.job import Limits
+from kernelevolve.model.value import sha256_text
+from kernelevolve.model.verdict import Outcome
+from kernelevolve.toolchains.process import kill_group, run_tool
+
+LOG_BYTES = 4096
+START_TIMEOUT_S = 20.0
+
+
+def runner_binary(cache: Path, compiler: str) -> Path:
+    """The compiled runner, built once per source and compiler. Raises MachineError."""
+    source = Path(__file__).with_name("runner.cpp")
+    key = sha256_text(source.read_text() + compiler)[:24]
+    binary = cache / "runner" / key / "ke-runner"
+    if binary.exists():
+        return binary
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=binary.parent) as name:
+        command = [compiler, "-std=c++20", "-O2", str(source), "-o", "ke-runner", "-ldl"]
+        finished = run_tool(command, folder=Path(name), timeout_s=120)
+        if finished.returncode != 0:
+            raise MachineError(f"cannot compile the candidate runner: {finished.text[:400]}")
+        (Path(name) / "ke-runner").replace(binary)
+    return binary
+
+
+class Runner:
+    """One candidate in its own process, pid namespace and jail. Use as a context manager: leaving kills it whole.
+
+    Methods raise CandidateFault when the candidate is to blame.
+    """
+
+    def __init__(self, *, binary: Path, library: Path, arena: Arena, limits: Limits, n_threads: int) -> None:
+        self._limits = limits
+        self._channel = Channel()
+        status_read, status_write = os.pipe()
+        self._status = status_read
+        self._log = os.memfd_create("ke-log", os.MFD_CLOEXEC)
+        self._jail = Path(tempfile.mkdtemp(prefix="ke-jail-"))
+        self._jail.chmod(0o755)
+        shutil.copyfile(library, self._jail / "candidate.so")
+        (self._jail / "candidate.so").chmod(0o755)
+        inherited = (*self._channel.child_ends, status_write, arena.fd, self._log)
+        command = [
+            str(binary), *(str(fd) for fd in inherited), str(arena.n_bytes), str(self._jail),
+            str(limits.memory_bytes + arena.n_bytes), str(8 * n_threads + 32), str(_own_uid()),
+        ]  # fmt: skip
+        environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": str(n_threads), "LC_ALL": "C"}
+        self._process = subprocess.Popen(
+            command, pass_fds=inherited, env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._channel.close_child_ends()
+        os.close(status_write)
+        self.isolation: tuple[str, ...] = ()
+        self._answered = False
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        try:
+            self.isolation = tuple(self._channel.receive(timeout_s=START_TIMEOUT_S).removeprefix("I").split())
+        except (Ended, Overdue) as error:
+            raise MachineError(f"the candidate runner did not start ({self._how_it_ended()})") from error
+        answer = self._answer(None, self._limits.call_s, "while it was loaded")[0]
+        if answer != "L":
+            raise CandidateFault(Outcome.LOAD_FAILED, answer.removeprefix("F ") or "the library could not be loaded")
+
+    def bind(self, slot: int, arguments: Arguments) -> None:
+        try:
+            self._channel.send(arguments.line(slot))
+        except Ended:
+            raise self._fault("before a call") from None
+
+    def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
+        line = f"R {len(slots)} {' '.join(map(str, slots))}\n".encode()
+        answer, seconds = self._answer(line, timeout_s, "in a call")
+        match answer.split():
+            case ["D", done, rc] if rc == "0" and done == str(len(slots)):
+                return seconds
+            case ["D", _, rc] if rc != "0":
+                raise CandidateFault(Outcome.REFUSED, f"the entry point returned {rc} for a shape inside the domain")
+        raise CandidateFault(Outcome.EXITED_EARLY, f"the runner's reply was not its own: {answer[:80]!r}")
+
+    @property
+    def printed(self) -> str:
+        """The start of what the candidate wrote to stdout and stderr."""
+        return os.pread(self._log, LOG_BYTES, 0).decode(errors="replace").replace("\0", "")
+
+    def close(self) -> None:
+        """Kill everything the candidate started and wait until it is gone."""
+        if self._process.poll() is None:
+            kill_group(self._process.pid)
+        self._process.wait()
+        select.select([self._status], [], [], 5.0)  # closed once the namespace's init is gone, and all in it with it
+        self._channel.close()
+        os.close(self._status)
+        os.close(self._log)
+        shutil.rmtree(self._jail, ignore_errors=True)
+
+    def _answer(self, line: bytes | None, timeout_s: float, when: str) -> tuple[str, float]:
+        try:
+            if line is None:
+                return self._channel.receive(timeout_s=timeout_s), 0.0
+            return self._channel.timed(line, timeout_s=timeout_s)
+        except Overdue:
+            raise CandidateFault(Outcome.TIMEOUT, f"no answer within {timeout_s:.1f} s {when}; killed") from None
+        except Ended:
+            raise self._fault(when) from None
+
+    def _fault(self, when: str) -> CandidateFault:
+        """What the trusted init says about the end of the candidate's process."""
+        how = self._how_it_ended()
+        match how.split():
+            case ["S", number]:
+                name = _signal_name(int(number))
+                if number == str(int(signal.SIGSYS)):
+                    return CandidateFault(
+                        Outcome.FORBIDDEN, f"killed by the sandbox {when}: a system call no kernel needs"
+                    )
+                memory = (
+                    f"; memory limit {self._limits.memory_bytes / 2**30:.0f} GiB" if name in _MEMORY_SIGNALS else ""
+                )
+                return CandidateFault(Outcome.CRASHED, f"{name} {when}{memory}")
+            case ["E", code]:
+                return CandidateFault(Outcome.EXITED_EARLY, f"the process ended with exit code {code} {when}")
+        return CandidateFault(Outcome.EXITED_EARLY, f"the process ended {when}, saying nothing")
+
+    def _how_it_ended(self) -> str:
+        if not select.select([self._status], [], [], 5.0)[0]:
+            return "its reply pipe was closed while it still runs"
+        return os.read(self._status, 64).decode(errors="replace").strip()
+
+
+_MEMORY_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGKILL")
+
+
+def _own_uid() -> int:
+    """A uid nobody else uses, so that the task limit counts this candidate's threads alone."""
+    return 200_000 + os.getpid() % 50_000 if os.geteuid() == 0 else os.geteuid()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

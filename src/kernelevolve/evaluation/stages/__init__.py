@@ -1,0 +1,1 @@
+"""inspect -> build -> check -> measure: each raises CandidateFault at the first thing that is wrong."""

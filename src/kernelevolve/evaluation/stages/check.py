@@ -1,0 +1,87 @@
+"""Is it right? Every draw: fresh poison, one call, then outputs, guard bands and inputs are looked at in full."""
+
+from __future__ import annotations
+
+from kernelevolve.evaluation.arena import Arena, Layout
+from kernelevolve.evaluation.bench import Bench, Rolled
+from kernelevolve.evaluation.compare import compare, relative_l2, unwritten
+from kernelevolve.evaluation.draws import Draw, joint_layout, tensor_bytes
+from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.runner import Runner
+from kernelevolve.model.task import Task
+from kernelevolve.model.verdict import Outcome
+
+
+def check(bench: Bench, runner: Runner, arena: Arena, draws: list[Draw], *, timeout_s: float) -> int:
+    """Number of outputs compared in full. Raises CandidateFault."""
+    for draw in draws:
+        _check_draw(bench.task, runner, arena, draw, timeout_s)
+    n_compared = len(draws) * len(bench.task.written)
+    rolled = bench.rolled()
+    if rolled is not None:
+        _check_rollout(bench, runner, arena, rolled, timeout_s)
+        n_compared += 1 + len(rolled.outputs)
+    return n_compared
+
+
+def arena_bytes(bench: Bench, draws: list[Draw]) -> int:
+    rolled = bench.rolled()
+    return max(joint_layout([draw]).n_bytes for draw in draws + (rolled.steps if rolled else []))
+
+
+def _check_draw(task: Task, runner: Runner, arena: Arena, draw: Draw, timeout_s: float) -> None:
+    layout = joint_layout([draw])
+    arena.prepare(0, layout, draw.contents, draw.outputs(task))
+    runner.bind(0, draw.arguments(task, layout, 0))
+    runner.run([0], timeout_s=timeout_s)
+    _check_bounds(task, arena, layout, draw)
+    for spec in task.written:
+        got = arena.view(0, layout, spec.name, draw.n_bytes[spec.name])
+        mismatch = compare(spec, got, draw.expected[spec.name], task.rule, draw.shape)
+        if mismatch is not None:
+            outcome = Outcome.UNWRITTEN if not spec.in_place and unwritten(got) else Outcome.WRONG
+            share = f"{mismatch.n_wrong} of {mismatch.n_total} elements of {spec.name}"
+            raise CandidateFault(
+                outcome, f"{share} wrong (inputs: {draw.label}, shape {_words(draw)})", mismatch=mismatch
+            )
+
+
+def _check_bounds(task: Task, arena: Arena, layout: Layout, draw: Draw) -> None:
+    trespass = arena.trespasses(0, layout, draw.n_bytes)
+    if trespass is not None:
+        raise CandidateFault(
+            Outcome.OUT_OF_BOUNDS, f"wrote outside {trespass} (inputs: {draw.label}, shape {_words(draw)})"
+        )
+    for spec in task.inputs:
+        if spec.name in draw.contents and not spec.in_place:
+            held = arena.view(0, layout, spec.name, draw.n_bytes[spec.name])
+            if held.tobytes() != draw.contents[spec.name].tobytes():
+                raise CandidateFault(Outcome.INPUT_CHANGED, f"input {spec.name} was changed (shape {_words(draw)})")
+
+
+def _check_rollout(bench: Bench, runner: Runner, arena: Arena, rolled: Rolled, timeout_s: float) -> None:
+    task, rollout = bench.task, bench.task.rollout
+    assert rollout is not None
+    layout = joint_layout(rolled.steps)
+    state_spec = next(spec for spec in task.inputs if spec.name == rollout.state)
+    state = tensor_bytes(rolled.steps[0].inputs[rollout.state])
+    for step in rolled.steps:
+        arena.prepare(0, layout, {**step.contents, rollout.state: state}, step.outputs(task))
+        runner.bind(0, step.arguments(task, layout, 0))
+        runner.run([0], timeout_s=timeout_s)
+        state = arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]).copy()
+    drifts = {rollout.state: relative_l2(state_spec, state, rolled.state)}
+    for spec in task.outputs:
+        got = arena.view(0, layout, spec.name, rolled.steps[-1].n_bytes[spec.name])
+        drifts[spec.name] = relative_l2(spec, got, rolled.outputs[spec.name])
+    worst = max(drifts, key=lambda name: drifts[name])
+    if drifts[worst] > rollout.relative_l2:
+        raise CandidateFault(
+            Outcome.WRONG,
+            f"{worst} drifts to a relative error of {drifts[worst]:.2e} after {rollout.steps} steps, "
+            f"allowed {rollout.relative_l2:.0e}",
+        )
+
+
+def _words(draw: Draw) -> str:
+    return " ".join(f"{name}={size}" for name, size in draw.shape.items()) or "fixed"

@@ -1,0 +1,33 @@
+"""The contract of a farm: a place where jobs are judged."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kernelevolve.model.job import Job
+from kernelevolve.model.verdict import Verdict
+
+
+class Ticket(Protocol):
+    """A job that was handed in."""
+
+    def done(self) -> bool:
+        """Whether `result` would answer at once."""
+        ...
+
+    def result(self, timeout_s: float | None = None) -> Verdict:
+        """Waits for the verdict; asked again, gives the same one. Raises MachineError when the machine failed, which
+        says nothing about the candidate, and TaskError when the task itself cannot be judged."""
+        ...
+
+
+class Farm(Protocol):
+    """Jobs handed in together may overlap, except that only one of them is timed at any moment."""
+
+    def submit(self, job: Job) -> Ticket:
+        """Returns soon. Raises MachineError when no job can be taken."""
+        ...
+
+    def close(self) -> None:
+        """End what still runs, within seconds. May be called twice; nothing can be submitted afterwards."""
+        ...

@@ -1,0 +1,31 @@
+"""A Job: one candidate to be judged, and under which limits."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kernelevolve.model.candidate import Candidate
+from kernelevolve.model.task import Task
+from kernelevolve.model.value import Value
+
+
+class Limits(Value):
+    build_s: float = Field(default=60.0, gt=0)
+    call_s: float = Field(default=10.0, gt=0, description="one call of the candidate")
+    memory_bytes: int = Field(default=4 * 2**30, gt=0, description="beyond the buffers the judge provides")
+    measure_s: float = Field(default=0.6, gt=0, description="timing budget for all shapes of a screen")
+
+
+class Job(Value):
+    """level "check" stops before measuring; the others are those of `Timing`."""
+
+    task: Task
+    candidate: Candidate
+    level: Literal["check", "screen", "confirm", "sealed"] = "screen"
+    baselines: tuple[str, ...] = ("eager", "compile")
+    user_baselines: tuple[Candidate, ...] = ()
+    n_threads: int = Field(default=1, ge=1)
+    secret: str = Field(description="seeds every draw of inputs; never leaves the judge")
+    limits: Limits = Limits()

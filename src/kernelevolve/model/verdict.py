@@ -1,0 +1,129 @@
+"""A Verdict: what the judge found. Timing exists if and only if the candidate is correct."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from kernelevolve.model.task import Shape
+from kernelevolve.model.value import Value
+
+
+class Stage(StrEnum):
+    INSPECT = "inspect"
+    BUILD = "build"
+    CHECK = "check"
+    MEASURE = "measure"
+
+
+class Outcome(StrEnum):
+    """Default is failure: `correct` needs positive evidence on every shape."""
+
+    CORRECT = "correct"
+    REJECTED = "rejected"  # inspect: not a candidate for this task
+    BUILD_FAILED = "build_failed"
+    LOAD_FAILED = "load_failed"  # the library or its entry point could not be loaded
+    CRASHED = "crashed"  # killed by a signal
+    FORBIDDEN = "forbidden"  # killed by the sandbox: a system call no kernel needs
+    TIMEOUT = "timeout"
+    EXITED_EARLY = "exited_early"  # the process ended before it had answered
+    REFUSED = "refused"  # the entry point returned non-zero for a shape inside the domain
+    UNWRITTEN = "unwritten"  # output bytes still hold the poison
+    OUT_OF_BOUNDS = "out_of_bounds"  # a guard band was overwritten
+    INPUT_CHANGED = "input_changed"
+    WRONG = "wrong"
+    UNSTABLE = "unstable"  # right at first, wrong in a later call
+
+
+class CompileMessage(Value):
+    file: str
+    line: int = 0
+    column: int = 0
+    severity: Literal["error", "warning", "note"] = "error"
+    message: str
+
+
+class Mismatch(Value):
+    """Where a candidate's answer differs."""
+
+    tensor: str
+    shape: Shape
+    n_wrong: int
+    n_total: int
+    first_index: tuple[int, ...] = ()
+    got: str = ""
+    expected: str = ""
+    worst_error: float | None = Field(default=None, description="in units of the allowed error")
+
+
+class StageReport(Value):
+    stage: Stage
+    seconds: float
+    note: str = ""
+
+
+class Comparison(Value):
+    """One baseline beside the candidate on one shape. `log_ratios` are ln(baseline/candidate), one per
+    interleaved pair, raw. `speedup` is exp(median), `low`..`high` its 95 % interval."""
+
+    baseline: str
+    baseline_us: float
+    candidate_us: float
+    speedup: float
+    low: float
+    high: float
+    log_ratios: tuple[float, ...]
+
+
+class ShapeTiming(Value):
+    shape: Shape
+    latency_us: float = Field(description="median time of one call, outside clock")
+    bytes_moved: int = Field(description="inputs read once, outputs written once")
+    floor_us: float | None = Field(default=None, description="bytes_moved over the machine's measured copy rate")
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def against_best(self) -> Comparison:
+        """The comparison with the fastest baseline: the hardest one to win."""
+        return min(self.comparisons, key=lambda comparison: comparison.speedup)
+
+
+class Timing(Value):
+    """screen: few pairs, for search. confirm: many pairs, fresh process. sealed: the final claim."""
+
+    level: Literal["screen", "confirm", "sealed"]
+    shapes: tuple[ShapeTiming, ...]
+    speedup: float = Field(description="geometric mean over shapes against the better baseline of each shape")
+    low: float
+    high: float
+
+
+class Verdict(Value):
+    schema_version: Literal[1] = 1
+    task_id: str
+    candidate_id: str
+    outcome: Outcome
+    stage: Stage = Field(description="the last stage that ran")
+    message: str = ""
+    compile_messages: tuple[CompileMessage, ...] = ()
+    mismatch: Mismatch | None = None
+    output: str = Field(default="", description="what the candidate printed, at most 4 KiB")
+    stages: tuple[StageReport, ...] = ()
+    n_checks: int = Field(default=0, description="calls whose whole output was compared")
+    lane: Literal["host", "device_code"] = "host"
+    isolation: tuple[str, ...] = Field(default=(), description="sandbox mechanisms that were active")
+    timing: Timing | None = None
+
+    @model_validator(mode="after")
+    def _timing_iff_correct(self) -> Self:
+        if self.timing is not None and self.outcome is not Outcome.CORRECT:
+            raise ValueError(f"a verdict of {self.outcome} cannot carry a timing")
+        if self.outcome is Outcome.CORRECT and self.n_checks < 1:
+            raise ValueError("correct needs at least one compared call")
+        return self
+
+    @property
+    def correct(self) -> bool:
+        return self.outcome is Outcome.CORRECT

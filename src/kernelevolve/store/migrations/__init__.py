@@ -1,0 +1,1 @@
+"""Alembic migrations: a file per released change of the tables."""

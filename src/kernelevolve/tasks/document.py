@@ -1,0 +1,154 @@
+"""The TOML of a native task, section by section, so that every fault of every section is reported at once."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from kernelevolve.model.task import Axis, DType, Objective, Rollout, Rule, ShapeSets, TensorSpec
+from kernelevolve.model.value import Value
+
+TOP_KEYS = (
+    "schema_version", "name", "summary", "family", "entry", "axes", "inputs", "outputs", "rule", "rollout",
+    "objective", "platforms",
+)  # fmt: skip
+Table = dict[str, Any]
+ValueT = TypeVar("ValueT", bound=Value)
+
+
+class PlatformEntry(Value):
+    """One `[platforms.KIND]` table."""
+
+    dtype: DType = "float32"
+    shapes: ShapeSets
+
+
+def parse_toml(text: str, label: str, first_line: int, faults: list[str]) -> Table | None:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        message = re.sub(r"at line (\d+)", lambda found: f"at line {int(found[1]) + first_line}", str(error))
+        faults.append(f"{label}: TOML error: {message}")
+        return None
+
+
+def input_names(table: Table | None) -> list[str] | None:
+    """The declared input names as far as the TOML has them; None when it does not say."""
+    entries = (table or {}).get("inputs")
+    if not isinstance(entries, list) or not all(
+        isinstance(e, dict) and isinstance(e.get("name"), str) for e in entries
+    ):
+        return None
+    return [entry["name"] for entry in entries]
+
+
+def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
+    """The Task's fields, files aside; None when a fault was found."""
+    before = len(faults)
+    faults += [_unknown(key, TOP_KEYS) for key in table if key not in TOP_KEYS]
+    faults += [f"{key}: must be text" for key in ("name", "summary", "family", "entry") if not _text(table, key)]
+    faults += [f"{key}: is missing" for key in ("schema_version", "name", "inputs", "rule") if key not in table]
+    if table.get("schema_version", 1) != 1:
+        faults.append(f"schema_version: {table['schema_version']} is not known; this version reads 1")
+    entry = _platform_entry(table.get("platforms"), platform, faults)
+    dtype = entry.dtype if entry else "float32"
+    axes = _table(table, "axes", faults)
+    sections: dict[str, list[Any]] = {
+        "axes": [_named(Axis, f"axes.{name}", name, data, faults) for name, data in axes.items()],
+        "inputs": _specs(table, "inputs", dtype, faults),
+        "outputs": _specs(table, "outputs", dtype, faults),
+    }
+    optional = {
+        key: _value(cls, key, table[key], faults)
+        for key, cls in (("rule", Rule), ("rollout", Rollout), ("objective", Objective))
+        if key in table
+    }
+    if len(faults) > before or entry is None:
+        return None
+    name = table["name"]
+    return {
+        "schema_version": 1, "name": name, "summary": table.get("summary", ""), "family": table.get("family", name),
+        "entry": table.get("entry", name), "platform": platform, "dtype": dtype, "shapes": entry.shapes,
+        **{key: tuple(items) for key, items in sections.items()}, **optional,
+    }  # fmt: skip
+
+
+def _text(table: Table, key: str) -> bool:
+    return isinstance(table.get(key, ""), str)
+
+
+def _table(table: Table, key: str, faults: list[str]) -> Table:
+    data = table.get(key, {})
+    if isinstance(data, dict):
+        return data
+    faults.append(f"{key}: must be a table, [{key}]")
+    return {}
+
+
+def _platform_entry(platforms: Any, platform: str, faults: list[str]) -> PlatformEntry | None:
+    if not isinstance(platforms, dict) or not platforms:
+        faults.append(f"platforms: is missing; add [platforms.{platform}] with dtype and shapes")
+        return None
+    entries = {kind: _value(PlatformEntry, f"platforms.{kind}", data, faults) for kind, data in platforms.items()}
+    if platform not in entries:
+        faults.append(f"platforms: there is no [platforms.{platform}] table; the task has {', '.join(sorted(entries))}")
+        return None
+    return entries[platform]
+
+
+def _specs(table: Table, key: str, dtype: str, faults: list[str]) -> list[TensorSpec | None]:
+    entries = table.get(key, [])
+    if not isinstance(entries, list):
+        faults.append(f"{key}: must be a list of tables, [[{key}]]")
+        return []
+    specs = []
+    for index, data in enumerate(entries):
+        if isinstance(data, dict) and isinstance(data.get("name"), str):
+            where = f"{key}.{data['name']}"
+        else:
+            where = f"{key}[{index}]"
+        if isinstance(data, dict) and data.get("dtype") == "float":
+            data = {**data, "dtype": dtype}
+        specs.append(_value(TensorSpec, where, data, faults))
+    return specs
+
+
+def _named(cls: type[ValueT], where: str, name: str, data: object, faults: list[str]) -> ValueT | None:
+    if isinstance(data, dict) and "name" in data:
+        faults.append(f"{where}: takes no key 'name'")
+        return None
+    return _value(cls, where, {**data, "name": name} if isinstance(data, dict) else data, faults)
+
+
+def _value(cls: type[ValueT], where: str, data: object, faults: list[str]) -> ValueT | None:
+    """A part of the document as a value, or None with its faults added."""
+    if not isinstance(data, dict):
+        faults.append(f"{where}: must be a table")
+        return None
+    try:
+        # Through JSON: strict, so that "3" is not a number, while TOML arrays still become tuples.
+        return cls.model_validate_json(json.dumps(data, default=str), strict=True)
+    except ValidationError as error:
+        for item in error.errors(include_url=False):
+            loc = item["loc"]
+            at = ".".join([where, *(str(part) for part in loc[:-1])])
+            if item["type"] == "extra_forbidden":
+                known = ShapeSets.model_fields if loc[0] == "shapes" and len(loc) > 1 else cls.model_fields
+                faults.append(f"{at}: {_unknown(str(loc[-1]), tuple(known))}")
+            elif item["type"] == "missing":
+                faults.append(f"{at}: the key '{loc[-1]}' is missing")
+            else:
+                at = ".".join([where, *(str(part) for part in loc)])
+                faults.append(f"{at}: {item['msg'].removeprefix('Value error, ')}")
+        return None
+
+
+def _unknown(key: str, known: tuple[str, ...]) -> str:
+    close = get_close_matches(key, known, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
+    return f"unknown key '{key}'; {hint}"

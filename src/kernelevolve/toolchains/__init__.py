@@ -1,0 +1,31 @@
+"""Languages candidates may be written in. Adding one: a file with a `Toolchain`, a line in `TOOLCHAINS`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from kernelevolve.errors import UnknownNameError
+from kernelevolve.toolchains.base import Toolchain
+
+TOOLCHAINS = {
+    "cpp": "kernelevolve.toolchains.cpp:CppToolchain",
+    "fake": "kernelevolve.toolchains.fake:FakeToolchain",
+}
+
+
+def make_toolchain(language: str, *, cache: Path) -> Toolchain:
+    """The toolchain of a language, keeping its artifacts under `cache`. Raises UnknownNameError."""
+    if language not in TOOLCHAINS:
+        raise UnknownNameError("language", language, tuple(TOOLCHAINS))
+    module, _, name = TOOLCHAINS[language].partition(":")
+    return cast(Toolchain, getattr(import_module(module), name)(cache=cache))
+
+
+def language_of(path: Path) -> str:
+    """The language a source file is written in, by its suffix. Raises UnknownNameError."""
+    suffixes = {".cpp": "cpp", ".cc": "cpp", ".h": "cpp", ".hpp": "cpp"}
+    if path.suffix not in suffixes:
+        raise UnknownNameError("source suffix", path.suffix, tuple(suffixes))
+    return suffixes[path.suffix]
