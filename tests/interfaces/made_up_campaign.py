@@ -23,7 +23,7 @@ from kernelevolve.model.verdict import (
     Verdict,
 )
 
-HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(2)> "\' {{ 7*7 }} [bold red] \x1b[31m \u202e'
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"' {{ 7*7 }} [bold red] \x1b[31m \u202e"
 
 SOURCE = """\
 #include <cstring>
@@ -138,7 +138,12 @@ def events(n_steps: int, *, seed: int = 0, close: bool = True, win: bool = True,
     task = TASK.model_copy(update={"summary": text}) if hostile else TASK
     settings = Settings(seed=seed, max_candidates=n_steps, max_seconds=600, n_threads=2)
     found: list[Event] = [
-        Opened(task=task, settings=settings, facts=FACTS.model_copy(update={"model": text or FACTS.model}), time="2026-01-02T03:04:05+00:00")
+        Opened(
+            task=task,
+            settings=settings,
+            facts=FACTS.model_copy(update={"model": text or FACTS.model}),
+            time="2026-01-02T03:04:05+00:00",
+        )
     ]
     speeds: dict[int, float] = {}
     kept: dict[int, Candidate] = {}
@@ -157,13 +162,19 @@ def events(n_steps: int, *, seed: int = 0, close: bool = True, win: bool = True,
             verdict = correct(made, "screen", speeds[step])
         found.append(Judged(step=step, verdict=verdict, elapsed_s=step * 0.61 + 0.4, same_as=same_as))
         if step in speeds and step % 3 == 0:
-            found.append(Diagnosed(step=step, diagnosis=Diagnosis(bottleneck=Bottleneck.MEMORY, advice=text or "prefetch the table")))
+            found.append(
+                Diagnosed(
+                    step=step, diagnosis=Diagnosis(bottleneck=Bottleneck.MEMORY, advice=text or "prefetch the table")
+                )
+            )
     if not close:
         return found
     best = max(speeds, key=lambda step: speeds[step])
     found.append(Confirmed(step=best, verdict=correct(kept[best], "confirm", speeds[best]), elapsed_s=n_steps * 0.62))
     if win:
-        found.append(Sealed(step=best, verdict=correct(kept[best], "sealed", speeds[best] * 0.99), elapsed_s=n_steps * 0.63))
+        found.append(
+            Sealed(step=best, verdict=correct(kept[best], "sealed", speeds[best] * 0.99), elapsed_s=n_steps * 0.63)
+        )
     found.append(Closed(winner=best if win else None, reason="the candidates are used up", elapsed_s=n_steps * 0.64))
     return found
 

@@ -8,6 +8,7 @@ import pytest
 from kernelevolve.errors import UnknownNameError
 from kernelevolve.model.brief import Operator
 from kernelevolve.model.events import Settings
+from kernelevolve.model.verdict import Outcome
 from kernelevolve.search import POLICIES, make_policy
 from kernelevolve.search.base import Policy
 from kernelevolve.search.greedy import GreedyPolicy
@@ -63,7 +64,11 @@ def parents_chosen(policy: Policy, tree: Tree, n_asks: int = 400) -> dict[int, i
 
 @pytest.mark.parametrize("policy", [GreedyPolicy(n_drafts=2), UctPolicy(n_drafts=2)])
 def test_works_mostly_on_the_best(policy: Policy) -> None:
-    counts = parents_chosen(policy, make_tree([1.0, 1.2, 3.0, 0.5, FAILED, 0.9]))
+    tree = Tree([sample_opened()])
+    for step, speedup in enumerate([1.0, 1.2, 3.0, 0.5, 0.0, 0.9], start=1):
+        tree.append(sample_proposed(step))
+        tree.append(sample_judged(step, speedup=speedup) if speedup else sample_judged(step, outcome=Outcome.WRONG))
+    counts = parents_chosen(policy, tree)
     assert max(counts, key=lambda step: counts[step]) == 3
     assert 5 not in counts
 

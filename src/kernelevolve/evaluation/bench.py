@@ -39,11 +39,11 @@ class Rolled:
 
 
 class Bench:
-    def __init__(self, task: Task, *, secret: str, n_threads: int, cache: Path) -> None:
+    def __init__(self, task: Task, *, n_threads: int, cache: Path) -> None:
         torch.set_num_threads(n_threads)
         self.task = task
         self.n_threads = n_threads
-        self._secret = secret
+        self._secret = ""
         self._cache = cache
         self._folder = tempfile.TemporaryDirectory(prefix="ke-task-")
         self.module = TaskModule(task, Path(self._folder.name))
@@ -54,6 +54,14 @@ class Bench:
         self.baseline_notes: dict[str, str] = {}
         self._rolled: Rolled | None = None
         self._fastest: dict[str, str] = {}
+
+    def use(self, secret: str) -> None:
+        """Draw from this secret from now on; the baselines' process and what it compiled stay."""
+        if secret != self._secret:
+            self._secret = secret
+            self._draws.clear()
+            self._sides.clear()
+            self._rolled = None
 
     def shapes(self, level: str) -> tuple[Shape, ...]:
         """The shapes a level is measured on."""

@@ -44,11 +44,12 @@ class Judge:
         runner_binary(cache, find_compiler() or "g++")
 
     def start(self, job: Job) -> Evaluation:
-        bench_key = f"{job.task.content_id}|{_campaign_secret(job)}|{job.n_threads}"
+        bench_key = f"{job.task.content_id}|{job.n_threads}"
         if self._bench is None or bench_key != self._bench_key:
             self.close()
-            self._bench = Bench(job.task, secret=_campaign_secret(job), n_threads=job.n_threads, cache=self._cache)
+            self._bench = Bench(job.task, n_threads=job.n_threads, cache=self._cache)
             self._bench_key = bench_key
+        self._bench.use(job.secret)
         return Evaluation(job, self._bench, facts=self._facts, cache=self._cache, lane=self._lane)
 
     def verdict(self, job: Job, built: Future[Built] | None = None) -> Verdict:
@@ -66,11 +67,6 @@ class Judge:
         if self._bench is not None:
             self._bench.close()
             self._bench = None
-
-
-def _campaign_secret(job: Job) -> str:
-    """Draws are shared by a campaign's candidates, except where a claim needs content nobody was tuned on."""
-    return job.secret if job.level in ("confirm", "sealed") else job.secret.partition("/")[0]
 
 
 def answer(judge: Judge, job: Job, built: Future[Built]) -> str:

@@ -157,7 +157,7 @@ class Runner:
         return CandidateFault(Outcome.EXITED_EARLY, f"the process ended {when}, saying nothing")
 
     def _how_it_ended(self) -> str:
-        if not select.select([self._status], [], [], 5.0)[0]:
+        if not select.select([self._status], [], [], 1.0)[0]:
             return "its reply pipe was closed while it still runs"
         return os.read(self._status, 64).decode(errors="replace").strip()
 

@@ -123,11 +123,11 @@ def true_speedup(candidate: Candidate) -> float:
     if not numbers:
         return 0.5 + 3.5 * _uniform(candidate.id) ** 4
     misses = [
-        abs(value - hidden) / (abs(value) + hidden + 1)
+        abs(math.log1p(abs(value)) - math.log1p(hidden)) / math.log(1000)
         for name, value in numbers.items()
-        for hidden in [int(1000 * _uniform("hidden best", name))]
+        for hidden in [1000 ** _uniform("hidden best", name)]
     ]
-    return 0.5 + 3.5 * math.exp(-3.0 * sum(misses) / len(misses)) ** 2
+    return 0.5 + 3.5 * math.exp(-5.0 * sum(misses) / len(misses))
 
 
 def _mean(values: list[float]) -> float:

@@ -107,7 +107,9 @@ class ProcessFarm:
             if ticket is not None:
                 ticket.settle(line)
         process.wait()
+        log = self._cache / "judge.log"
+        last = (log.read_text(errors="replace").strip().splitlines() or [""])[-1]
+        why = f"the judge's process ended ({process.returncode}): {last[:200]} (see {log})"
         with self._lock:
             while self._waiting:
-                why = f"the judge's process ended ({process.returncode}); see {self._cache / 'judge.log'}"
                 self._waiting.popleft().settle(None, why)

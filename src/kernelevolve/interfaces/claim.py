@@ -8,11 +8,15 @@ from kernelevolve.interfaces.record import Record, Row, baseline_names
 from kernelevolve.interfaces.wording import baseline_title, interval, mean_speedup, times
 from kernelevolve.model.verdict import Timing, Verdict
 
+LEVELS = {
+    "sealed": "on the sealed shapes", "confirm": "when measured again", "screen": "in the search", "none": "",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """`level` names the strongest evidence there is. Only a closed campaign with a winner claims a speed-up;
-    `low_bound` is the best lower bound seen when there is no winner."""
+    `low_bound` is the lower bound of the strongest evidence, winner or not."""
 
     row: Row | None
     won: bool
@@ -38,15 +42,8 @@ def claim_of(record: Record) -> Claim:
         level=timing.level if timing else "none",
         n_checks=sum(found.n_checks for found in shown if found),
         isolation=verdict.isolation if verdict else (),
-        low_bound=best_low(record), headline=headline, detail=detail,
+        low_bound=record.summary.low, headline=headline, detail=detail,
     )  # fmt: skip
-
-
-def best_low(record: Record) -> float | None:
-    """The best lower bound any kernel reached: of the re-measured ones if there are any, else of the search."""
-    confirmed = [row.confirmed.timing.low for row in record.rows.values() if row.confirmed and row.confirmed.timing]
-    screened = [row.verdict.timing.low for row in record.rows.values() if row.verdict and row.verdict.timing]
-    return max(confirmed or screened, default=None)
 
 
 def _strongest(row: Row) -> Verdict | None:
@@ -57,15 +54,22 @@ def _words(record: Record, timing: Timing | None, won: bool) -> tuple[str, str]:
     name = record.opened.task.name
     if record.closed is None:
         best = f"best so far {times(timing.speedup)}" if timing else "nothing correct and timed yet"
-        return f"{name}: search not finished, {best}", "A search measurement is not a claim; resume the campaign for one."
+        return (
+            f"{name}: search not finished, {best}",
+            "A search measurement is not a claim; resume the campaign for one.",
+        )
     if not won or timing is None:
-        low = best_low(record)
-        bound = f"The best lower bound any candidate reached is {times(low)}." if low else "No candidate was correct."
-        return f"{name}: no improvement found, the reference stays", bound
-    where = {"sealed": "shapes kept sealed until the end", "confirm": "the search's own shapes"}.get(timing.level, "few pairs")
+        low = record.summary.low
+        found = f"best lower bound {times(low)} {LEVELS[record.summary.level]}" if low else "nothing correct was found"
+        return f"{name}: no improvement found, the reference stays", f"{found}; {record.closed.reason}."
+    where = {"sealed": "shapes kept sealed until the end", "confirm": "the search's own shapes"}.get(
+        timing.level, "few pairs"
+    )
     titles = [baseline_title(baseline) for baseline in baseline_names(timing)]
     against = f"the faster of {' and '.join(titles)}" if len(titles) > 1 else titles[0] if titles else "the baseline"
-    detail = f"as {against}, 95 % interval {interval(timing.low, timing.high)}, measured on {len(timing.shapes)} {where}."
+    detail = (
+        f"as {against}, 95 % interval {interval(timing.low, timing.high)}, measured on {len(timing.shapes)} {where}."
+    )
     return f"{name}: {times(timing.speedup)} as fast", detail
 
 

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kernelevolve.errors import RecordError, UsageError
+from kernelevolve.errors import UsageError
 from kernelevolve.model.brief import Move
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.diagnosis import Diagnosis
 from kernelevolve.model.events import Closed, Event, Opened
 from kernelevolve.model.verdict import Timing, Verdict
+from kernelevolve.queries import Summary, status_of, summarize
 from kernelevolve.search.tree import Tree
-
-DUPLICATE = "duplicate"
-PENDING = "pending"
+from kernelevolve.store.base import Store
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One node. `elapsed_s` is the search time at its verdict (at its birth while it has none)."""
+    """One node. `elapsed_s` is the search time at its verdict (at its birth while it has none); `status` is an
+    outcome's name, "duplicate" or "pending"."""
 
     step: int
     move: Move
     candidate: Candidate
     elapsed_s: float
+    status: str
     verdict: Verdict | None = None
     same_as: int | None = None
     diagnosis: Diagnosis | None = None
     confirmed: Verdict | None = None
     sealed: Verdict | None = None
-
-    @property
-    def status(self) -> str:
-        """An outcome's name, "duplicate" or "pending"."""
-        if self.same_as is not None:
-            return DUPLICATE
-        return self.verdict.outcome.value if self.verdict else PENDING
 
     @property
     def correct(self) -> bool:
@@ -57,10 +50,9 @@ class Row:
 class Record:
     campaign_id: str
     opened: Opened
+    summary: Summary
     rows: Mapping[int, Row]
     closed: Closed | None
-    elapsed_s: float
-    best_step: int | None
 
     @property
     def winner(self) -> Row | None:
@@ -68,8 +60,13 @@ class Record:
 
     @property
     def leader(self) -> Row | None:
-        """The winner, or while there is none the node with the search's highest lower bound."""
-        return self.winner or (self.rows[self.best_step] if self.best_step is not None else None)
+        """The winner, or without one the node with the highest lower bound by the strongest evidence there is."""
+        best = self.summary.best_step
+        return self.winner or (self.rows[best] if best is not None else None)
+
+    @property
+    def elapsed_s(self) -> float:
+        return self.summary.elapsed_s
 
     def row(self, step: int) -> Row:
         """Raises UsageError with the steps that exist."""
@@ -96,7 +93,7 @@ class Record:
 
     def counts(self) -> dict[str, int]:
         """Status -> number of nodes, most frequent first."""
-        return dict(Counter(row.status for row in self.rows.values()).most_common())
+        return self.summary.outcomes
 
     def best_so_far(self) -> list[tuple[Row, float]]:
         """Every node in order with the best search speed-up up to and including it; 1.0 is the baseline."""
@@ -111,22 +108,23 @@ class Record:
 def fold(campaign_id: str, events: Iterable[Event]) -> Record:
     """Raises RecordError when the events are no campaign: no opening, or one that does not fit those before it."""
     tree = Tree(events)
-    if tree.opened is None:
-        raise RecordError(f"campaign {campaign_id} has no opening event")
-    sealed = tree.sealed
+    summary, sealed = summarize(campaign_id, tree), tree.sealed
     rows = {
         node.step: Row(
             step=node.step, move=node.move, candidate=node.candidate, elapsed_s=node.elapsed_s, verdict=node.verdict,
-            same_as=node.same_as, diagnosis=node.diagnosis, confirmed=tree.confirmed.get(node.step),
+            status=status_of(node), same_as=node.same_as, diagnosis=node.diagnosis,
+            confirmed=tree.confirmed.get(node.step),
             sealed=sealed.verdict if sealed and sealed.step == node.step else None,
         )
         for node in tree.nodes
     }  # fmt: skip
-    best = tree.best()
-    return Record(
-        campaign_id=campaign_id, opened=tree.opened, rows=rows, closed=tree.closed, elapsed_s=tree.elapsed_s,
-        best_step=best.step if best else None,
-    )  # fmt: skip
+    return Record(campaign_id=campaign_id, opened=summary.opened, summary=summary, rows=rows, closed=tree.closed)
+
+
+def load_record(store: Store, campaign: str) -> Record:
+    """`campaign` is an id, the start of one, or "latest". Raises UsageError when there is none."""
+    campaign_id = store.resolve(campaign)
+    return fold(campaign_id, store.read(campaign_id))
 
 
 def baseline_names(timing: Timing) -> list[str]:

@@ -15,7 +15,7 @@ BASELINE_TITLES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 
 
 def printable(text: str, limit: int | None = None) -> str:
-    """Safe to print or embed: escape sequences, text-direction controls and lone surrogates become `\N{REPLACEMENT CHARACTER}`."""
+    """Safe to print or embed: control characters, text-direction marks and lone surrogates are replaced."""
     clean = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
     return clean if limit is None or len(clean) <= limit else clean[: limit - 1] + "…"
 
@@ -44,7 +44,11 @@ def duration(value_s: float) -> str:
     seconds = round(value_s)
     if seconds < 60:
         return f"{value_s:.1f} s" if value_s < 10 else f"{seconds} s"
-    return f"{seconds // 60} min {seconds % 60:02d} s" if seconds < 3600 else f"{seconds // 3600} h {seconds // 60 % 60:02d} min"
+    return (
+        f"{seconds // 60} min {seconds % 60:02d} s"
+        if seconds < 3600
+        else f"{seconds // 3600} h {seconds // 60 % 60:02d} min"
+    )
 
 
 def shape_text(shape: Shape) -> str:
@@ -68,7 +72,9 @@ def domain_text(task: Task) -> str:
     for axis in task.axes:
         if axis.role == "shape":
             step = f", multiple of {axis.multiple_of}" if axis.multiple_of > 1 else ""
-            parts.append(f"{axis.name} {axis.low}..{axis.high}{step}" if axis.high < 2**40 else f"{axis.name} ≥ {axis.low}{step}")
+            parts.append(
+                f"{axis.name} {axis.low}..{axis.high}{step}" if axis.high < 2**40 else f"{axis.name} ≥ {axis.low}{step}"
+            )
     return "; ".join(parts) or "no shape axes"
 
 
@@ -87,7 +93,10 @@ def facts_rows(facts: PlatformFacts) -> list[tuple[str, str]]:
         ("machine", one_line(facts.model or facts.name)),
         ("cores", str(facts.n_cores)),
         ("instruction sets", " ".join(facts.isa) or "baseline"),
-        ("caches L1d / L2 / L3", " / ".join(bytes_text(size) for size in (facts.l1d_bytes, facts.l2_bytes, facts.l3_bytes))),
+        (
+            "caches L1d / L2 / L3",
+            " / ".join(bytes_text(size) for size in (facts.l1d_bytes, facts.l2_bytes, facts.l3_bytes)),
+        ),
         ("memory", bytes_text(facts.memory_bytes)),
     ]
     measured = (
@@ -120,7 +129,9 @@ def sparkline(values: list[float], width: int = 32) -> str:
     """At most `width` blocks over the log of the values."""
     if not values:
         return ""
-    picked = values if len(values) <= width else [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
+    picked = (
+        values if len(values) <= width else [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
+    )
     logs = [math.log(max(value, 1e-9)) for value in picked]
     low, span = min(logs), max(max(logs) - min(logs), 1e-9)
     return "".join(SPARKS[round((value - low) / span * (len(SPARKS) - 1))] for value in logs)

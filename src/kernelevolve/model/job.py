@@ -27,5 +27,5 @@ class Job(Value):
     baselines: tuple[str, ...] = ("eager", "compile")
     user_baselines: tuple[Candidate, ...] = ()
     n_threads: int = Field(default=1, ge=1)
-    secret: str = Field(description="seeds every draw of inputs; never leaves the judge")
+    secret: str = Field(description="seeds every draw of inputs; jobs with the same secret share draws and answers")
     limits: Limits = Limits()

@@ -83,7 +83,7 @@ def _measure_rates(compiler: str) -> dict[str, float]:
         )  # fmt: skip
         if built.returncode != 0:
             raise MachineError(f"cannot compile the rate measurement: {built.text[:300]}")
-        finished = run_tool(["./rates"], folder=folder, timeout_s=60)
+        finished = run_tool([str(folder / "rates")], folder=folder, timeout_s=60)
     numbers = finished.text.split()
     if finished.returncode != 0 or len(numbers) != 3:
         raise MachineError(f"the rate measurement ended with {finished.returncode}: {finished.text[:300]}")

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from kernelevolve.errors import TaskError, UnknownNameError
-from kernelevolve.tasks.reading import exists
+from kernelevolve.errors import UnknownNameError
+from kernelevolve.tasks.reading import exists, parse_python, read_text, task_error
 
 if TYPE_CHECKING:  # the probe's child process imports this package and must stay light
     from kernelevolve.model.task import Task
@@ -23,6 +23,10 @@ FORMATS = {
     "flashinfer_trace": "kernelevolve.tasks.flashinfer_trace:FlashinferTraceSource",
 }
 BUILTIN = Path(__file__).parent / "builtin"
+_NO_FORMAT = (
+    "not a task: expected a '# /// task' comment block, a KernelBench file (class Model and get_inputs), "
+    "a flashinfer-trace definition (.json) or a folder with task.toml"
+)
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -50,7 +54,7 @@ def load_task(reference: str, *, platform: str = "cpu") -> Task:
     if not exists(path):
         if path.name == reference and path.suffix not in (".py", ".json", ".toml"):
             raise UnknownNameError("task", reference, builtin_names())
-        raise TaskError(reference, ["there is no such file or folder"])
+        raise task_error(reference, ["there is no such file or folder"])
     if path.name == "task.toml":
         path = path.parent
     for name in FORMATS:
@@ -58,11 +62,9 @@ def load_task(reference: str, *, platform: str = "cpu") -> Task:
         if source.matches(path):
             return source.load(path, platform=platform)
     if path.is_dir():
-        raise TaskError(reference, ["the folder has no task.toml; a task is task.toml + reference.py"])
-    raise TaskError(
-        reference,
-        [
-            "not a task: expected a '# /// task' comment block, a KernelBench file (class Model and get_inputs), "
-            "a flashinfer-trace definition (.json) or a folder with task.toml"
-        ],
-    )
+        raise task_error(reference, ["the folder has no task.toml; a task is task.toml + reference.py"])
+    faults: list[str] = []
+    text = read_text(path, path.name, faults)
+    if text is not None and path.suffix == ".py":
+        parse_python(text, path.name, faults)
+    raise task_error(reference, faults or [_NO_FORMAT])

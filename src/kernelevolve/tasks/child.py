@@ -46,7 +46,8 @@ def ask(script: Path, arguments: list[str], *, folder: Path, timeout_s: float) -
         os.close(write_end)
     try:
         data = _read_all(read_end, deadline)
-        code = _exit_code(process, deadline)
+        too_long = data is not None and len(data) > MAX_ANSWER_BYTES
+        code = 0 if too_long else _exit_code(process, deadline)
     finally:
         os.close(read_end)
         with contextlib.suppress(ProcessLookupError):
@@ -54,7 +55,7 @@ def ask(script: Path, arguments: list[str], *, folder: Path, timeout_s: float) -
         process.wait()
     if data is None or code is None:
         return Reply(fault=f"did not finish within {timeout_s:g} s; look for an endless loop or use smaller sizes")
-    if len(data) > MAX_ANSWER_BYTES:
+    if too_long:
         return Reply(fault="answered with too much data")
     if code < 0:
         return Reply(fault=_signal_fault(-code))

@@ -47,6 +47,14 @@ def input_names(table: Table | None) -> list[str] | None:
     return [entry["name"] for entry in entries]
 
 
+def shape_axis_names(table: Table | None) -> list[str]:
+    """The axes whose sizes the shape sets give."""
+    axes = (table or {}).get("axes")
+    if not isinstance(axes, dict):
+        return []
+    return [name for name, axis in axes.items() if isinstance(axis, dict) and axis.get("role", "shape") == "shape"]
+
+
 def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     """The Task's fields, files aside; None when a fault was found."""
     before = len(faults)

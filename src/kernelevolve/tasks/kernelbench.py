@@ -174,6 +174,7 @@ def _fields(facts: Facts, source: str, name: str, platform: str, rule: Rule) -> 
     state = [*parameters, *buffers]
     floats = [found.dtype for _, found in (*arguments, *state) if found.dtype in FLOAT_DTYPES and found.shape]
     items = [f"{found.name!r}: {_expression(argument, found)}" for argument, found in state]
+    passed = "".join(f"{_expression(argument, found)}, " for argument, found in arguments)
     wrapper = _TEMPLATE.format(
         variants=facts.variants,
         scales=facts.scales,
@@ -181,7 +182,7 @@ def _fields(facts: Facts, source: str, name: str, platform: str, rule: Rule) -> 
         parameters={argument: (found.name, found.mean, found.spread) for argument, found in parameters},
         buffers={argument: found.name for argument, found in buffers},
         names=", ".join(argument for argument, _ in (*arguments, *state)),
-        call=f"({''.join(_expression(argument, found) + ', ' for argument, found in arguments)}), {{{', '.join(items)}}}",
+        call=f"({passed}), {{{', '.join(items)}}}",
         oracle="run_single" if facts.own_error is None else "run_double",
     )
     return {
@@ -204,6 +205,8 @@ def _fields(facts: Facts, source: str, name: str, platform: str, rule: Rule) -> 
 
 def _expression(argument: str, found: Found) -> str:
     """How the wrapper hands an input on: a tensor without dims arrives as a number."""
-    if found.number or found.shape:
+    if found.number:
+        return f"bool({argument})" if found.dtype == "bool" else argument
+    if found.shape:
         return argument
     return f"torch.tensor({argument}, dtype=torch.{found.dtype})"

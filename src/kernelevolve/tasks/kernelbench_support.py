@@ -53,7 +53,8 @@ def widen(value: Any) -> Any:
 class Problem:
     """A model whose parameters and buffers come from outside.
 
-    `dtypes`: the arguments of forward in order, "" for a plain number. `parameters`: input name -> (path in the model, mean, spread).
+    `dtypes`: the arguments of forward in order, "" for a plain number.
+    `parameters`: input name -> (path in the model, mean, spread).
     `buffers`: input name -> path; their content is the model's own.
     """
 
@@ -71,6 +72,9 @@ class Problem:
         self.buffers = buffers
         self.model = build(problem, 0)
         self._double: Any = None
+        # Looking for tied weights on each call costs more than a small model, and would flatter every candidate.
+        every = list(self.model.named_parameters(remove_duplicate=False))
+        self._tied = len(every) != len(list(self.model.named_parameters()))
 
     def make_inputs(self, rng: torch.Generator, variant: str) -> dict[str, Any]:
         """Every input by name. Parameters are drawn anew, so that a kernel which leaves one out is wrong even
@@ -93,7 +97,9 @@ class Problem:
 
     def run(self, arguments: tuple[Any, ...], state: dict[str, torch.Tensor]) -> Any:
         """forward with the given parameters and buffers: one tensor, or a flat tuple of them."""
-        outputs = functional_call(self.model, state, arguments) if state else self.model(*arguments)
+        outputs = (
+            functional_call(self.model, state, arguments, tie_weights=self._tied) if state else self.model(*arguments)
+        )
         return outputs if isinstance(outputs, torch.Tensor) else flatten(outputs)
 
     def run_double(self, arguments: tuple[Any, ...], state: dict[str, torch.Tensor]) -> Any:

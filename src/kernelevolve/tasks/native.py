@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kernelevolve.model.task import SourceFile, Task
 from kernelevolve.tasks.consistency import finished
-from kernelevolve.tasks.document import input_names, parse_toml, task_fields
+from kernelevolve.tasks.document import input_names, parse_toml, shape_axis_names, task_fields
 from kernelevolve.tasks.reading import exists, read_text, task_error
 from kernelevolve.tasks.source_check import source_faults
 
@@ -40,7 +40,7 @@ class NativeSource:
         table = parse_toml(text, label, first_line, faults) if text is not None else None
         fields = task_fields(table, platform, faults) if table is not None else None
         names = {file.path: path.name if path.is_file() else file.path for file in files}
-        faults += source_faults(files, names, input_names(table))
+        faults += source_faults(files, names, input_names(table), shape_axis_names(table))
         if fields is None or faults:
             raise task_error(str(path), faults)
         return finished({**fields, "files": files}, str(path))

@@ -41,10 +41,11 @@ def read_text(path: Path, label: str, faults: list[str]) -> str | None:
     except (OSError, ValueError) as error:
         faults.append(f"{label}: cannot be read: {getattr(error, 'strerror', None) or error}")
         return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        faults.append(f"{label}: is not a regular file")
+        return None
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            faults.append(f"{label}: is not a regular file")
-            return None
         data = file.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         faults.append(f"{label}: is larger than {MAX_FILE_BYTES // 2**20} MiB; a task holds source text only")

@@ -14,7 +14,9 @@ MAKE_INPUTS = ("sizes", "rng", "variant")
 _ALWAYS = {"torch", "numpy"}  # present wherever a judge runs, perhaps not here
 
 
-def source_faults(files: tuple[SourceFile, ...], names: dict[str, str], inputs: list[str] | None) -> list[str]:
+def source_faults(
+    files: tuple[SourceFile, ...], names: dict[str, str], inputs: list[str] | None, axes: list[str]
+) -> list[str]:
     """Everything the syntax trees of the files tell. `names`: what to call each file in a message."""
     faults: list[str] = []
     local = {Path(file.path).parts[0].removesuffix(".py") for file in files}
@@ -25,7 +27,7 @@ def source_faults(files: tuple[SourceFile, ...], names: dict[str, str], inputs: 
             continue
         faults += import_faults(tree, label, local)
         if index == 0:
-            faults += signature_faults(tree, label, inputs)
+            faults += signature_faults(tree, label, inputs, axes)
             faults += constant_faults(tree, label)
     return faults
 
@@ -36,8 +38,9 @@ def function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
     return found[-1] if found else None
 
 
-def signature_faults(tree: ast.Module, label: str, input_names: list[str] | None) -> list[str]:
-    """make_inputs, reference and oracle: present, and with the declared arguments. `input_names` None: unknown."""
+def signature_faults(tree: ast.Module, label: str, input_names: list[str] | None, axis_names: list[str]) -> list[str]:
+    """make_inputs, reference and oracle: present, and with the declared arguments. `input_names` None: unknown.
+    reference and oracle may also ask for axes, where a size cannot be read off an input."""
     faults = []
     wanted = {"make_inputs": list(MAKE_INPUTS), "reference": input_names, "oracle": input_names}
     for name, expected in wanted.items():
@@ -47,12 +50,14 @@ def signature_faults(tree: ast.Module, label: str, input_names: list[str] | None
                 arguments = ", ".join(expected if expected is not None else ["..."])
                 faults.append(f"{label}: defines no function {name}({arguments}) at top level")
         elif expected is not None:
-            faults += argument_faults(node, f"{label} line {node.lineno}", expected)
+            faults += argument_faults(
+                node, f"{label} line {node.lineno}", expected, [] if name == "make_inputs" else axis_names
+            )
     return faults
 
 
-def argument_faults(node: ast.FunctionDef, where: str, expected: list[str]) -> list[str]:
-    """How the function's arguments differ from `expected`; they are passed by name."""
+def argument_faults(node: ast.FunctionDef, where: str, expected: list[str], optional: list[str]) -> list[str]:
+    """How the function's arguments differ from `expected`, passed by name; those in `optional` may be there too."""
     arguments = node.args
     if arguments.vararg or arguments.kwarg:
         return [f"{where}: {node.name} must list its arguments, without * or **"]
@@ -61,11 +66,11 @@ def argument_faults(node: ast.FunctionDef, where: str, expected: list[str]) -> l
         faults.append(f"{where}: {node.name} gets its arguments by name; remove the '/'")
     have = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     missing = [name for name in expected if name not in have]
-    extra = [name for name in have if name not in expected]
+    extra = [name for name in have if name not in expected and name not in optional]
     if missing:
         faults.append(f"{where}: {node.name} lacks the argument {', '.join(missing)}")
     if extra:
-        source = "a declared input" if node.name != "make_inputs" else "an argument it is given"
+        source = "a declared input or axis" if node.name != "make_inputs" else "an argument it is given"
         faults.append(f"{where}: {node.name} has the argument {', '.join(extra)}, which is not {source}")
     return faults
 

@@ -203,7 +203,7 @@ class StoreCase(ABC):
         store = self.make_store(folder)
         campaign = store.open_campaign(sample_opened())
         for step in range(1, n_events // 2 + 1):
-            store.append(campaign, [sample_proposed(step)])
+            store.append(campaign, [sample_proposed(step, candidate=sample_candidate(0))])
             store.append(campaign, [sample_judged(step)])
 
     def _write_forever(self, folder: Path, sender: Connection) -> None:

@@ -21,7 +21,16 @@ from kernelevolve.toolchains import abi
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.process import Finished, run_tool
 
-BASE_FLAGS = ("-std=c++20", "-O3", "-march=native", "-fopenmp", "-fPIC", "-fvisibility=hidden", "-Werror=return-type")
+BASE_FLAGS = (
+    "-std=c++20",
+    "-O3",
+    "-march=native",
+    "-fopenmp",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-Werror=return-type",
+    "-Wl,-z,defs",
+)
 MAX_SOURCE_BYTES = 2 * 2**20
 TORCH_INCLUDE = "{torch_include}"
 """A flag that stands for the include folders of the installed torch, for kernels made from its headers."""

@@ -71,13 +71,17 @@ def build_report(record: Record) -> str:
     return environment.get_template("page.html.j2").render(
         record=record, claim=claim, version=__version__, script=script, script_hash=digest,
         style=files(__package__).joinpath("page.css").read_text(encoding="utf-8"), code_style=style_sheet(),
-        means=[(baseline_title(name), times(mean)) for name, mean in baseline_means(claim.timing)] if claim.timing else [],
+        means=[(baseline_title(name), times(mean)) for name, mean in _means(claim)],
         charts=[chart for by in ("candidates", "time") if (chart := progress(record, by=by))],
         panels=_panels(claim.row), tree=_tree(record, claim), story=story, n_untold=n_untold,
         source=_source(record, claim.row), failures=group_failures(record), counts=record.counts(),
         groups=GROUPS, facts=facts_rows(record.opened.facts), rows=_setting_rows(record, claim),
         trust=_trust_rows(record, claim),
     )  # fmt: skip
+
+
+def _means(claim: Claim) -> list[tuple[str, float]]:
+    return baseline_means(claim.timing) if claim.timing else []
 
 
 def _panels(row: Row | None) -> list[Bars]:
@@ -140,10 +144,8 @@ def _tree(record: Record, claim: Claim) -> dict[str, object]:
 
 def _details(row: Row) -> dict[str, object]:
     """What the page shows of a node when it is pointed at."""
-    if row.diagnosis:
-        diagnosis = one_line(f"{row.diagnosis.bottleneck.value}: {row.diagnosis.advice}", 200)
-    else:
-        diagnosis = ""
+    found = row.diagnosis
+    diagnosis = one_line(f"{found.bottleneck.value}: {found.advice}", 200) if found else ""
     return {
         "status": row.status if row.same_as is None else f"same as step {row.same_as}",
         "speedup": times(row.speedup) if row.speedup else "",
@@ -160,11 +162,16 @@ def _story(record: Record, claim: Claim) -> tuple[list[dict[str, Any]], int]:
     story: list[dict[str, Any]] = []
     for step in steps:
         row = record.rows[step]
-        before = record.rows[row.parent].speedup if row.parent in record.rows else None
+        parent = record.rows.get(row.parent) if row.parent is not None else None
+        before = parent.speedup if parent else None
         gain = row.speedup / before if row.speedup and before else None
-        story.append({"row": row, "gain": gain, "intent": one_line(row.candidate.origin.intent or row.move.reason, 300)})
+        story.append(
+            {"row": row, "gain": gain, "intent": one_line(row.candidate.origin.intent or row.move.reason, 300)}
+        )
     if len(story) > N_STORY:
-        weight = {index: abs(math.log(gain)) if (gain := item["gain"]) else math.inf for index, item in enumerate(story)}
+        weight = {
+            index: abs(math.log(gain)) if (gain := item["gain"]) else math.inf for index, item in enumerate(story)
+        }
         kept = sorted(weight, key=lambda index: -weight[index])[: N_STORY - 1]
         story = [item for index, item in enumerate(story) if index in kept or index == len(story) - 1]
     return story, len(steps) - len(story)
@@ -195,7 +202,10 @@ def _setting_rows(record: Record, claim: Claim) -> list[tuple[str, str]]:
         ("limits", f"{settings.max_candidates} candidates, {duration(settings.max_seconds)}"),
         ("used", f"{len(record.rows)} candidates, {duration(record.elapsed_s)} of search"),
         ("threads", f"{settings.n_threads}, the same for candidates and baselines"),
-        ("baselines", ", ".join([*map(baseline_title, settings.baselines), *([f"{n_user} of your own"] * bool(n_user))])),
+        (
+            "baselines",
+            ", ".join([*map(baseline_title, settings.baselines), *([f"{n_user} of your own"] * bool(n_user))]),
+        ),
         ("seed", str(settings.seed)),
         ("started", one_line(record.opened.time)),
         ("ended", one_line(record.closed.reason) if record.closed else "not finished"),
@@ -213,11 +223,15 @@ def _trust_rows(record: Record, claim: Claim) -> list[tuple[str, str]]:
         ("compared calls", f"{claim.n_checks}, every element of every output"),
         ("shapes", ", ".join(shapes)),
         ("isolation", ", ".join(map(one_line, claim.isolation)) or "none was active"),
-        ("timing", f"outside clock ({task.objective.clock}), {task.objective.cache} inputs, candidate and baseline in interleaved pairs"),
+        (
+            "timing",
+            f"{task.objective.clock} clock outside the candidate, {task.objective.cache} inputs, interleaved pairs",
+        ),
         ("interval", "95 % of the median of the pairs' log ratios"),
     ]
     if task.rollout:
-        rows.insert(1, ("rollout", f"{task.rollout.steps} steps of {task.rollout.state}, relative L2 error at most {task.rollout.relative_l2:g}"))
+        allowed = f"relative L2 error at most {task.rollout.relative_l2:g}"
+        rows.insert(1, ("rollout", f"{task.rollout.steps} steps of {task.rollout.state}, {allowed}"))
     if task.shapes.sealed:
         rows.append(("sealed shapes", "; ".join(shape_text(shape) for shape in task.shapes.sealed)))
     return rows

@@ -11,6 +11,7 @@ from kernelevolve.interfaces.wording import baseline_title, interval, microsecon
 from kernelevolve.model.verdict import Timing
 
 WIDTH, HEIGHT = 540.0, 250.0
+NO_FAILURE = ("correct", "duplicate", "pending")
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 14.0, 46.0
 
 
@@ -90,7 +91,9 @@ def progress(record: Record, *, by: str) -> Progress | None:
     timed = [row for row, _ in curve if row.correct and row.speedup]
     if not timed:
         return None
-    position: Callable[[Row], float] = (lambda row: float(row.step)) if by == "candidates" else (lambda row: row.elapsed_s)
+    position: Callable[[Row], float] = (
+        (lambda row: float(row.step)) if by == "candidates" else (lambda row: row.elapsed_s)
+    )
     high_x = max(position(row) for row, _ in curve) or 1.0
     speeds = [row.speedup or 1.0 for row in timed]
     low, high = min(*speeds, 1.0), max(*speeds, 1.0)
@@ -102,7 +105,7 @@ def progress(record: Record, *, by: str) -> Progress | None:
         title="by candidates" if by == "candidates" else "by search time",
         path=_stepped(points, (place_x(0.0), place_y(1.0))),
         dots=[_dot(record, row, place_x(position(row)), place_y(max(row.speedup or 1.0, low))) for row in timed],
-        failures=[round(place_x(position(row)), 1) for row, _ in curve if row.status not in ("correct", "duplicate", "pending")],
+        failures=[round(place_x(position(row)), 1) for row, _ in curve if row.status not in NO_FAILURE],
         x_ticks=[Tick(at=place_x(value), label=_amount(value, by)) for value in _round_ticks(high_x)],
         y_ticks=[Tick(at=place_y(value), label=f"{value:g}×") for value in log_ticks(low / 1.15, high * 1.2)],
         parity_y=place_y(1.0), end_x=points[-1][0], end_y=points[-1][1], end_label=times(curve[-1][1]),
@@ -150,7 +153,9 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def _dot(record: Record, row: Row, x: float, y: float) -> Dot:
     won = record.winner is not None and record.winner.step == row.step
-    return Dot(x=round(x, 1), y=round(y, 1), step=row.step, text=f"step {row.step}: {times(row.speedup or 1.0)}", won=won)
+    return Dot(
+        x=round(x, 1), y=round(y, 1), step=row.step, text=f"step {row.step}: {times(row.speedup or 1.0)}", won=won
+    )
 
 
 def _stepped(points: list[tuple[float, float]], start: tuple[float, float]) -> str:

@@ -25,7 +25,9 @@ def failure_message(row: Row) -> str:
         return ""
     if verdict.compile_messages:
         first = verdict.compile_messages[0]
-        return one_line(f"{first.file}:{first.line}: {first.message}" if first.line else f"{first.file}: {first.message}")
+        return one_line(
+            f"{first.file}:{first.line}: {first.message}" if first.line else f"{first.file}: {first.message}"
+        )
     if verdict.mismatch and not verdict.message:
         found = verdict.mismatch
         return one_line(f"{found.tensor}: {found.n_wrong} of {found.n_total} wrong at {shape_text(found.shape)}")

@@ -33,13 +33,14 @@ def style_sheet() -> str:
     return "\n".join(line for line in f"{light}\n{dark}".splitlines() if "background" not in line or "color:" in line)
 
 
-def unified_diff(before: Candidate, after: Candidate, *, before_name: str, after_name: str) -> list[str]:
-    """Lines of a unified diff over all files; a file only one side has is compared with nothing."""
-    old = {file.path: file.text for file in before.files}
+def unified_diff(before: Candidate | None, after: Candidate, *, before_name: str, after_name: str) -> list[str]:
+    """Lines of a unified diff over all files; what only one side has is compared with nothing."""
+    old = {file.path: file.text for file in before.files} if before else {}
     new = {file.path: file.text for file in after.files}
+    old_flags = before.flags if before else ()
     lines: list[str] = []
-    if before.flags != after.flags:
-        lines += [f"-flags: {' '.join(before.flags) or '(none)'}", f"+flags: {' '.join(after.flags) or '(none)'}"]
+    if old_flags != after.flags:
+        lines += [f"-flags: {' '.join(old_flags) or '(none)'}", f"+flags: {' '.join(after.flags) or '(none)'}"]
     for path in sorted(old.keys() | new.keys()):
         lines += difflib.unified_diff(
             old.get(path, "").splitlines(), new.get(path, "").splitlines(),
@@ -49,7 +50,7 @@ def unified_diff(before: Candidate, after: Candidate, *, before_name: str, after
 
 
 def line_kind(line: str) -> str:
-    """"add", "cut", "hunk", "file" or "same", for colouring a diff line."""
+    """ "add", "cut", "hunk", "file" or "same", for colouring a diff line."""
     if line.startswith(("+++", "---")):
         return "file"
     if line.startswith("@@"):

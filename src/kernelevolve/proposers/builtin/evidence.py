@@ -79,5 +79,5 @@ def distance(arm: Arm, knob: str, before: str, after: str) -> int:
 
 
 def difference(before: Settings, after: Settings) -> str:
-    """"UNROLL 4 -> 8, threads 2 -> 1"."""
+    """ "UNROLL 4 -> 8, threads 2 -> 1"."""
     return ", ".join(f"{name} {before[name]} -> {value}" for name, value in after.items() if before[name] != value)

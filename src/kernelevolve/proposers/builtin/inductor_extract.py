@@ -1,6 +1,6 @@
 """A child process: asks Inductor for the C++ of a task's reference and writes it down. Nothing of it is compiled.
 
-Run as `python inductor_extract.py FOLDER` with `FOLDER/request.json` = {"task": {...}, "n_threads": n}. Writes
+Run as `python -m kernelevolve.proposers.builtin.inductor_extract FOLDER` with `FOLDER/request.json` = {"task": {...}, "n_threads": n}. Writes
 `FOLDER/answer.json`: {"codes": {"vec": wrapper source, "auto": the same without explicit vectors}, "sources":
 [the reference's argument behind each graph input], "isa": ..., "torch": ...} or {"error": one line}.
 """
@@ -52,7 +52,7 @@ def _extract(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     isa = str(pick_vec_isa())
     codes = {}
     for name, simdlen in (("vec", None), ("auto", 1)):
-        if name == "vec" and isa not in ("avx512", "avx2"):
+        if name == "vec" and not isa.startswith(("avx512", "avx2")):
             continue
         with config.patch({"cpp.simdlen": simdlen}):
             codes[name], sources = _capture(module, inputs)
@@ -108,7 +108,7 @@ def _capture(module: Any, inputs: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def _argument(source: str) -> str:
-    """"L['x'].size()[0]" -> "x"; the expression itself when it is not an argument of the reference."""
+    """ "L['x'].size()[0]" -> "x"; the expression itself when it is not an argument of the reference."""
     match = re.match(r"^L\['(\w+)'\](\.size\(\)\[(\d+)\])?$", source)
     return f"{match[1]}:{match[3]}" if match and match[3] else match[1] if match else source
 

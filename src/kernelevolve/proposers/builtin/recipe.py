@@ -82,7 +82,9 @@ def parse_recipe(text: str, *, where: str) -> Recipe:
                 raise RecordError(f"{place}: '{key}' is " + ("given twice" if key in entries else "empty"))
             entries[key] = value
         else:
-            raise RecordError(f"{place}: expected '// key: value' or '// knob NAME = values' (a bare '//' ends the header)")
+            raise RecordError(
+                f"{place}: expected '// key: value' or '// knob NAME = values' (a bare '//' ends the header)"
+            )
     if missing := [key for key in _REQUIRED if key not in entries]:
         raise RecordError(f"{where}: the header has no '{missing[0]}'")
     if not re.fullmatch(r"\d+", entries["order"]):

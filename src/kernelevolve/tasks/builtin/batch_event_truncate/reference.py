@@ -32,6 +32,13 @@ def reference(outer: Tensor, inner: Tensor, values: Tensor, limit: int) -> tuple
     return outer.clamp(max=limit), inner[:, kept_event], values[kept_id]
 
 
+def output_sizes(outer: Tensor, inner: Tensor, values: Tensor, limit: int) -> dict[str, int]:
+    """Sizes of the output axes, for callers that allocate before they know the answer."""
+    first_event = torch.repeat_interleave(outer.cumsum(0) - outer, outer, output_size=inner.shape[1])
+    kept_event = torch.arange(inner.shape[1], device=outer.device) - first_event < limit
+    return {"EO": int(kept_event.sum()), "TO": int((inner.sum(0) * kept_event).sum())}
+
+
 def _outer(n_users: int, mean_events: int, rng: torch.Generator, variant: str) -> Tensor:
     outer = torch.randint(0, 2 * mean_events + 1, (n_users,), generator=rng)
     if variant == "skewed":

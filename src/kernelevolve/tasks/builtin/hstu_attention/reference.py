@@ -23,9 +23,7 @@ def make_inputs(sizes: dict[str, int], rng: torch.Generator, variant: str) -> di
     return {"q": q, "k": k, "v": v, "offsets": offsets, "num_targets": targets, "alpha": alpha}
 
 
-def reference(
-    q: Tensor, k: Tensor, v: Tensor, offsets: Tensor, num_targets: Tensor, alpha: float, L: int
-) -> Tensor:
+def reference(q: Tensor, k: Tensor, v: Tensor, offsets: Tensor, num_targets: Tensor, alpha: float, L: int) -> Tensor:
     n_positions = q.shape[0]
     lengths = offsets.diff()
     batch = lengths.numel()

@@ -29,7 +29,7 @@ def reference(values: Tensor, offsets: Tensor, padding: float, L: int) -> Tensor
     position = torch.arange(L, device=values.device)
     source = (offsets[:-1, None] + position).masked_fill_(position >= offsets.diff()[:, None], n_values)
     extended = torch.cat([values, values.new_full((1, width), padding)])
-    return extended.index_select(0, source.view(-1)).view(-1, L, width)
+    return extended.index_select(0, source.view(-1)).view(offsets.numel() - 1, L, width)
 
 
 def _lengths(n_rows: int, length: int, rng: torch.Generator, variant: str) -> Tensor:

@@ -4,6 +4,7 @@
 // isa: avx512f avx512dq avx512vl
 // knob BUCKETS_PER_KEY = 4 1 2 8
 // knob UNROLL = 4 1 2 8
+// knob FREE_STEPS = 1 0 2 3
 // knob DIRECT_FACTOR = 8 0 2 32
 // knob HARDWARE_GATHER = 1 0
 // knob STREAM_OUT = 0 1
@@ -122,8 +123,9 @@ inline void look_up(const Index& index, const int64_t* v, int64_t* out, __mmask8
             key[g] = gather_keys(index.table, at[g]);
             const __m512i one = _mm512_set1_epi64(1);
             __mmask8 below = _mm512_mask_cmplt_epi64_mask(inside[g], key[g], wanted[g]);
-            for (int step = 0; below != 0; ++step) {
-                if (step == kMaxScan) {
+            // the first steps are taken without asking, as their number would be hard to predict
+            for (int step = 0; step < FREE_STEPS || below != 0; ++step) {
+                if (step == FREE_STEPS + kMaxScan) {
                     at[g] = _mm512_mask_mov_epi64(at[g], below, search_by_halving(index, wanted[g]));
                     key[g] = _mm512_mask_mov_epi64(key[g], below, gather_keys(index.table, at[g]));
                     break;

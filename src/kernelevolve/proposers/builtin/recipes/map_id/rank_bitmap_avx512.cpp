@@ -74,9 +74,9 @@ inline __m512i by_rank(const Index& index, __m512i v) {
     const __m512i at = _mm512_sub_epi64(v, _mm512_set1_epi64(static_cast<int64_t>(index.low)));
     const __m512i range = _mm512_set1_epi64(static_cast<int64_t>(index.range));
     const __mmask8 inside = _mm512_cmple_epu64_mask(at, range);
-    const __m512i word = _mm512_srli_epi64(_mm512_min_epu64(at, range), 6);
-    const __m512i bits = _mm512_i64gather_epi64(word, index.words, 16);
-    const __m512i before = _mm512_i64gather_epi64(word, index.words + 1, 16);
+    const __m512i word = _mm512_slli_epi64(_mm512_srli_epi64(_mm512_min_epu64(at, range), 6), 1);
+    const __m512i bits = _mm512_i64gather_epi64(word, index.words, 8);
+    const __m512i before = _mm512_i64gather_epi64(word, index.words + 1, 8);
     const __m512i own = _mm512_sllv_epi64(one, _mm512_and_si512(at, _mm512_set1_epi64(63)));
     const __mmask8 found = _mm512_mask_test_epi64_mask(inside, bits, own);
     const __m512i below = _mm512_popcnt_epi64(_mm512_and_si512(bits, _mm512_sub_epi64(own, one)));

@@ -70,6 +70,7 @@ inline void look_up(const Tree& tree, const int64_t* v, int64_t* out) {
     const int64_t largest = tree.table[tree.M - 1];
     for (int l = 0; l < LANES; ++l) wanted[l] = _mm512_set1_epi64(std::min(v[l], largest));
     for (int k = tree.n_levels - 1; k > 0; --k)
+#pragma GCC unroll 16
         for (int l = 0; l < LANES; ++l) {
             const __m512i keys = _mm512_load_si512(tree.level[k] + 8 * node[l]);
             node[l] = 9 * node[l] + __builtin_popcount(_mm512_cmplt_epi64_mask(keys, wanted[l]));

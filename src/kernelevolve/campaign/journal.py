@@ -1,0 +1,53 @@
+"""The one way an event enters a campaign: into the store first, then the tree, then to the listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelevolve.campaign.budget import Clock, Stopwatch
+from kernelevolve.campaign.listeners import Listener
+from kernelevolve.errors import RecordError
+from kernelevolve.model.events import Event, Opened, Settings
+from kernelevolve.search.tree import Tree
+from kernelevolve.store.base import Store
+
+
+class Journal:
+    """Holds the tree of a campaign and keeps it equal to the store."""
+
+    def __init__(self, *, store: Store, campaign_id: str, listeners: Sequence[Listener], clock: Clock) -> None:
+        self._store = store
+        self._campaign_id = campaign_id
+        self._listeners = tuple(listeners)
+        self.tree = Tree(store.read(campaign_id))
+        self._stopwatch = Stopwatch(used_s=self.tree.elapsed_s, clock=clock)
+
+    @property
+    def opened(self) -> Opened:
+        if self.tree.opened is None:
+            raise RecordError(f"campaign {self._campaign_id} has no first event")
+        return self.tree.opened
+
+    @property
+    def settings(self) -> Settings:
+        return self.opened.settings
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._stopwatch.elapsed_s
+
+    @property
+    def secret(self) -> str:
+        return self._store.secret(self._campaign_id)
+
+    def record(self, *events: Event) -> None:
+        """All of `events` or none."""
+        self._store.append(self._campaign_id, events)
+        for event in events:
+            self.tree.append(event)
+            for listener in self._listeners:
+                listener.on_event(event)
+
+    def say(self, text: str) -> None:
+        for listener in self._listeners:
+            listener.on_status(text)

@@ -1,0 +1,73 @@
+"""Jobs for candidates, and patience with the machine: its failures are repeated, never booked as verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kernelevolve.campaign.journal import Journal
+from kernelevolve.campaign.seeds import job_secret
+from kernelevolve.errors import JudgeError, MachineError, ToolMissingError
+from kernelevolve.farm.base import Farm, Ticket
+from kernelevolve.model.candidate import Candidate
+from kernelevolve.model.job import Job
+from kernelevolve.model.verdict import Verdict
+
+N_RETRIES = 3
+Level = Literal["screen", "confirm", "sealed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    job: Job
+    ticket: Ticket | None  # None: the farm did not take it, `Judging.verdict` tries again
+
+
+class Judging:
+    def __init__(self, *, farm: Farm, journal: Journal) -> None:
+        self._farm = farm
+        self._journal = journal
+        self._secret = journal.secret
+
+    def start(self, candidate: Candidate, level: Level) -> Started:
+        opened = self._journal.opened
+        job = Job(
+            task=opened.task,
+            candidate=candidate,
+            level=level,
+            baselines=opened.settings.baselines,
+            user_baselines=opened.user_baselines,
+            n_threads=opened.settings.n_threads,
+            secret=job_secret(self._secret, level),
+        )
+        try:
+            return Started(job=job, ticket=self._farm.submit(job))
+        except ToolMissingError:
+            raise
+        except MachineError as error:
+            self._journal.say(f"the machine took no job: {error}")
+            return Started(job=job, ticket=None)
+
+    def verdict(self, started: Started) -> Verdict:
+        """Waits. Raises MachineError after `N_RETRIES` repetitions, and at once when a tool is missing."""
+        ticket = started.ticket
+        for left in reversed(range(N_RETRIES + 1)):
+            try:
+                return _checked(started.job, (ticket or self._farm.submit(started.job)).result())
+            except ToolMissingError:
+                raise
+            except MachineError as error:
+                if not left:
+                    raise
+                self._journal.say(f"the machine failed, {left} tries left: {error}")
+                ticket = None
+        raise AssertionError("unreachable")
+
+
+def _checked(job: Job, verdict: Verdict) -> Verdict:
+    """An answer about something else must not be booked on this candidate."""
+    if (verdict.candidate_id, verdict.task_id) != (job.candidate.id, job.task.content_id):
+        raise JudgeError("the judge answered for another job")
+    if verdict.timing is not None and verdict.timing.level != job.level:
+        raise JudgeError(f"the judge timed level {verdict.timing.level} instead of {job.level}")
+    return verdict

@@ -1,0 +1,69 @@
+"""A candidate from files on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelevolve.errors import UsageError
+from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.task import SourceFile
+
+LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".fake": "fake"}
+HEADERS = (".h", ".hpp")
+OURS = ("ke_abi.h", "ke_shim.cpp")
+FLAGS_LINE = "// flags:"
+"""A line of a source file that names compiler flags beyond the standard ones."""
+
+
+def read_candidate(path: Path) -> Candidate:
+    """A source file, or a folder of sources and headers (an exported one too). Raises UsageError."""
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or folder")
+    wanted = (*LANGUAGES, *HEADERS)
+    if path.is_dir():
+        paths = sorted(found for found in path.rglob("*") if found.suffix in wanted and found.name not in OURS)
+        names = [found.relative_to(path).as_posix() for found in paths]
+    else:
+        paths, names = [path], [path.name]
+    languages = {LANGUAGES[found.suffix] for found in paths if found.suffix in LANGUAGES}
+    if len(languages) != 1:
+        raise UsageError(f"{path}: expected source files of one language ({' '.join(LANGUAGES)})")
+    try:
+        texts = [found.read_text(encoding="utf-8") for found in paths]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as text: {error}") from error
+    return Candidate(
+        language=languages.pop(),
+        files=tuple(SourceFile(path=name, text=text) for name, text in zip(names, texts, strict=True)),
+        flags=_flags(path, texts),
+        origin=Origin(proposer="user", recipe=path.stem, intent=f"given as {path.name}"),
+    )
+
+
+def read_baselines(paths: Sequence[Path]) -> tuple[Candidate, ...]:
+    """Kernels to be beaten, each under a name of its own. Raises UsageError."""
+    found: list[Candidate] = []
+    for path in paths:
+        candidate = read_candidate(path)
+        names = {other.origin.recipe for other in found} | {"eager", "compile"}
+        name, number = candidate.origin.recipe, 2
+        while name in names:
+            name, number = f"{candidate.origin.recipe}_{number}", number + 1
+        found.append(candidate.model_copy(update={"origin": candidate.origin.model_copy(update={"recipe": name})}))
+    return tuple(found)
+
+
+def _flags(path: Path, texts: Sequence[str]) -> tuple[str, ...]:
+    evidence = path / "evidence.json"
+    if evidence.exists():
+        try:
+            return tuple(str(flag) for flag in json.loads(evidence.read_text())["flags"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{evidence} is not an export's evidence: {error}") from error
+    for text in texts:
+        for line in text.splitlines()[:40]:
+            if line.startswith(FLAGS_LINE):
+                return tuple(line.removeprefix(FLAGS_LINE).split())
+    return ()

@@ -1,0 +1,1 @@
+"""A winner as a folder that works without kernelevolve."""

@@ -1,0 +1,99 @@
+"""The comparison: a direction, a scale, and no way through for NaN."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelevolve.evaluation.compare import compare, relative_l2, unwritten
+from kernelevolve.evaluation.draws import tensor_bytes
+from kernelevolve.model.task import Rule, TensorSpec
+
+SCALED = Rule(kind="scaled", rtol=1e-5, rms=1e-5)
+BITWISE = Rule(kind="bitwise")
+
+
+def judged(got: torch.Tensor, oracle: torch.Tensor, rule: Rule = SCALED) -> bool:
+    """Whether `got` passes."""
+    spec = TensorSpec(name="y", dtype=str(got.dtype).removeprefix("torch."), dims=("n",))
+    return compare(spec, tensor_bytes(got.contiguous()), oracle, rule, {"n": got.numel()}) is None
+
+
+def test_rounding_passes_and_half_precision_does_not() -> None:
+    oracle = torch.randn(4000, dtype=torch.float64)
+    assert judged(oracle.float(), oracle)
+    assert not judged(oracle.bfloat16().float(), oracle)
+    assert not judged(oracle.half().float(), oracle)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_zeros_never_pass_however_small_the_right_answer(scale: float) -> None:
+    oracle = torch.randn(1000, dtype=torch.float64) * scale
+    assert not judged(torch.zeros(1000), oracle)
+
+
+def test_one_wrong_element_among_a_million_fails() -> None:
+    oracle = torch.randn(1_000_000, dtype=torch.float64)
+    got = oracle.float()
+    got[777_777] += 1e-2
+    assert not judged(got, oracle)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_non_finite_where_a_number_is_due_fails(bad: float) -> None:
+    oracle = torch.ones(8, dtype=torch.float64)
+    got = torch.ones(8)
+    got[3] = bad
+    assert not judged(got, oracle)
+
+
+def test_non_finite_must_match_where_it_is_right() -> None:
+    oracle = torch.tensor([float("nan"), float("inf"), -float("inf"), 1.0], dtype=torch.float64)
+    assert judged(oracle.float(), oracle)
+    assert not judged(torch.tensor([0.0, float("inf"), -float("inf"), 1.0]), oracle)
+    assert not judged(torch.tensor([float("nan"), -float("inf"), -float("inf"), 1.0]), oracle)
+
+
+def test_bitwise_is_bitwise() -> None:
+    oracle = torch.tensor([0.0, 1.0])
+    assert judged(torch.tensor([0.0, 1.0]), oracle, BITWISE)
+    assert not judged(torch.tensor([-0.0, 1.0]), oracle, BITWISE)
+
+
+def test_integers_are_exact_even_under_a_scaled_rule() -> None:
+    oracle = torch.tensor([10**12, 5])
+    assert judged(torch.tensor([10**12, 5]), oracle)
+    assert not judged(torch.tensor([10**12 + 1, 5]), oracle)
+
+
+def test_a_mismatch_says_where_and_what() -> None:
+    spec = TensorSpec(name="y", dtype="float32", dims=("a", "b"))
+    oracle = torch.ones(3, 4, dtype=torch.float64)
+    got = torch.ones(3, 4)
+    got[2, 1] = 1.5
+    mismatch = compare(spec, tensor_bytes(got), oracle, SCALED, {"a": 3, "b": 4})
+    assert mismatch is not None
+    assert (mismatch.first_index, mismatch.got, mismatch.expected, mismatch.n_wrong) == ((2, 1), "1.5", "1", 1)
+    assert mismatch.worst_error is not None
+    assert mismatch.worst_error > 1000
+
+
+def test_empty_outputs_and_scalars_are_compared() -> None:
+    assert judged(torch.empty(0), torch.empty(0, dtype=torch.float64))
+    spec = TensorSpec(name="y", dtype="float32")
+    assert compare(spec, tensor_bytes(torch.tensor(2.0)), torch.tensor(2.0).double(), SCALED, {}) is None
+    assert compare(spec, tensor_bytes(torch.tensor(2.1)), torch.tensor(2.0).double(), SCALED, {}) is not None
+
+
+def test_poison_is_recognised_only_when_nothing_was_written() -> None:
+    poison = torch.full((16,), 255, dtype=torch.uint8).numpy()
+    assert unwritten(poison)
+    poison[5] = 0
+    assert not unwritten(poison)
+
+
+def test_relative_l2_of_nan_is_infinite() -> None:
+    spec = TensorSpec(name="s", dtype="float32", dims=("n",))
+    oracle = torch.ones(4, dtype=torch.float64)
+    assert relative_l2(spec, tensor_bytes(torch.ones(4) * 1.01), oracle) == pytest.approx(0.01, rel=1e-3)
+    assert relative_l2(spec, tensor_bytes(torch.full((4,), float("nan"))), oracle) == float("inf")

@@ -1,0 +1,8 @@
+// expect: wrong,unstable,unwritten
+// right while it is being checked
+extern "C" int row_scale(const float* x, const float* w, float* y, int64_t R, int64_t C) {
+    static int n_calls = 0;
+    if (++n_calls > 25) return 0;
+    for (int64_t r = 0; r < R; ++r) for (int64_t c = 0; c < C; ++c) y[r * C + c] = x[r * C + c] * w[c] + 1.0f;
+    return 0;
+}

@@ -1,0 +1,2 @@
+// expect: rejected
+extern "C" int something_else() { return 0; }

@@ -1,0 +1,6 @@
+// expect: timeout
+#include <cstdio>
+extern "C" int row_scale(const float* x, const float* w, float* y, int64_t R, int64_t C) {
+    for (;;) puts("PASS");
+    return 0;
+}

@@ -1,0 +1,4 @@
+// expect: refused
+extern "C" int row_scale(const float* x, const float* w, float* y, int64_t R, int64_t C) {
+    return R > 0;
+}

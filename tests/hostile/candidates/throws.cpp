@@ -1,0 +1,5 @@
+// expect: crashed
+#include <stdexcept>
+extern "C" int row_scale(const float* x, const float* w, float* y, int64_t R, int64_t C) {
+    throw std::runtime_error("no");
+}

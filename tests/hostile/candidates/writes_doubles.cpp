@@ -1,0 +1,6 @@
+// expect: out_of_bounds
+extern "C" int row_scale(const float* x, const float* w, float* y, int64_t R, int64_t C) {
+    double* d = (double*)y;
+    for (int64_t i = 0; i < R * C; ++i) d[i] = x[i];
+    return 0;
+}
