@@ -71,7 +71,8 @@ def test_broad_excepts_stay_at_the_borders() -> None:
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             broad = isinstance(node, ast.ExceptHandler) and (
-                node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+                node.type is None
+                or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
             )
             if broad and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
                 found.add(str(path.relative_to(SOURCE)))

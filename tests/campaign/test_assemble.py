@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.campaign.parts import QUICK
 
 from kernelevolve.campaign.assemble import assemble, continue_campaign, open_campaign
 from kernelevolve.errors import UnknownNameError
@@ -14,6 +13,7 @@ from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.store import open_store
 from kernelevolve.store.base import Store
 from kernelevolve.testing.samples import sample_task
+from tests.campaign.parts import QUICK
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 FACTS = PlatformFacts(name="fake", kind="cpu")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from tests.campaign.parts import QUICK, ListProposer, numbered, run
-
 from kernelevolve.campaign.brief import BriefWriter
 from kernelevolve.model.brief import Brief, Move, Operator
 from kernelevolve.model.events import Event, Judged
@@ -15,6 +13,7 @@ from kernelevolve.testing.samples import (
     sample_proposed,
     sample_verdict,
 )
+from tests.campaign.parts import QUICK, ListProposer, numbered, run
 
 MUTATE = Move(operator=Operator.MUTATE, parents=(1,))
 

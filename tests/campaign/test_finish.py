@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.campaign.parts import QUICK, CountingFarm, ListProposer, judge_by_number, numbered, run
 
 from kernelevolve.errors import MachineError
 from kernelevolve.model.events import Closed, Event, Settings
@@ -11,6 +10,7 @@ from kernelevolve.model.verdict import Verdict
 from kernelevolve.search.tree import Tree
 from kernelevolve.store.memory import MemoryStore
 from kernelevolve.testing.samples import sample_opened
+from tests.campaign.parts import QUICK, CountingFarm, ListProposer, judge_by_number, numbered, run
 
 SETTINGS = QUICK.model_copy(update={"max_candidates": 6, "n_finalists": 3})
 SCREEN = {1: 2.0, 2: 3.0, 3: 0.0, 4: 2.5, 5: 1.5, 6: 2.8}

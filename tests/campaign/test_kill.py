@@ -11,14 +11,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.campaign.parts import QUICK, log_jobs, run, without_times
-
 from kernelevolve.farm.inline import InlineFarm
 from kernelevolve.model.events import Event, Judged
 from kernelevolve.model.job import Job
 from kernelevolve.model.verdict import Verdict
 from kernelevolve.store.sqlite import SqliteStore
 from kernelevolve.testing.samples import sample_opened
+from tests.campaign.parts import QUICK, log_jobs, run, without_times
 
 N_KILLS = 20
 SETTINGS = QUICK.model_copy(update={"max_candidates": 16, "n_drafts": 4})

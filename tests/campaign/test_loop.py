@@ -3,17 +3,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from tests.campaign.parts import (
-    QUICK,
-    Clock,
-    CountingFarm,
-    ListProposer,
-    Memory,
-    judge_by_number,
-    numbered,
-    run,
-    without_times,
-)
 
 from kernelevolve.errors import MachineError, ProposerError, RecordError
 from kernelevolve.farm.fake import fake_verdict
@@ -25,6 +14,17 @@ from kernelevolve.model.job import Job
 from kernelevolve.model.verdict import Verdict
 from kernelevolve.store.memory import MemoryStore
 from kernelevolve.testing.samples import sample_opened
+from tests.campaign.parts import (
+    QUICK,
+    Clock,
+    CountingFarm,
+    ListProposer,
+    Memory,
+    judge_by_number,
+    numbered,
+    run,
+    without_times,
+)
 
 
 @pytest.mark.parametrize("policy", ["greedy", "uct", "random"])
@@ -232,11 +232,13 @@ def test_listeners_hear_every_event_once() -> None:
     assert Counter(text.split()[0] for text in heard.texts)["judging"] == 30
 
 
-def test_secrets_differ_by_candidate_and_level_and_are_in_no_event() -> None:
+def test_secrets_differ_by_level_and_campaign_and_are_in_no_event() -> None:
     store, farm = MemoryStore(), CountingFarm()
     campaign = store.open_campaign(sample_opened(QUICK))
     _, events, _ = run(store=store, campaign=campaign, farm=farm)
-    assert len({job.secret for job in farm.jobs}) == len(farm.jobs)
+    levels = {job.level: {other.secret for other in farm.jobs if other.level == job.level} for job in farm.jobs}
+    assert all(len(secrets) == 1 for secrets in levels.values())
+    assert len(set.union(*levels.values())) == len(levels) == 3
     text = "".join(event.to_json() for event in events)
     assert not [job for job in farm.jobs if job.secret in text]
     assert store.secret(campaign) not in text

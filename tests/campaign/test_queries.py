@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.campaign.parts import QUICK, run
 
 from kernelevolve.errors import UsageError
 from kernelevolve.model.brief import Move, Operator
@@ -25,6 +24,7 @@ from kernelevolve.testing.samples import (
     sample_proposed,
     sample_verdict,
 )
+from tests.campaign.parts import QUICK, run
 
 
 def small() -> Tree:

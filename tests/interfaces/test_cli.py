@@ -255,7 +255,10 @@ def test_a_fake_run_never_loads_torch():
     assert finished.returncode == 0, finished.stderr
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_how_to_go_on_and_does(
+    number: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     store = str(tmp_path / "store")
     words = ["run", "map_id", "--platform", "fake", "--max-candidates", "2000", "--threads", "1", "--store", store]
     process = subprocess.Popen(
@@ -266,7 +269,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, capsys: p
     deadline = time.monotonic() + 60
     while "correct" not in process.stdout.readline():
         assert time.monotonic() < deadline
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in stderr

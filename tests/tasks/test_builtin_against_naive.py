@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from tests.tasks import builtin_naive
 from tests.tasks.builtin_case import (  # noqa: F401  one_thread is a fixture
     NAMES,

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 import torch
+
+from kernelevolve.model.task import FLOAT_DTYPES, evaluate_dim
+from kernelevolve.tasks import load_task
 from tests.tasks.builtin_case import (  # noqa: F401  one_thread is a fixture
     NAMES,
     Inputs,
@@ -19,9 +22,6 @@ from tests.tasks.builtin_case import (  # noqa: F401  one_thread is a fixture
     task_of,
     variants,
 )
-
-from kernelevolve.model.task import FLOAT_DTYPES, evaluate_dim
-from kernelevolve.tasks import load_task
 
 EXPECTED = {
     "map_id": "v table | out | B L M",

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
+
+from kernelevolve.model.task import Shape
 from tests.tasks.builtin_case import (  # noqa: F401  one_thread is a fixture
     NAMES,
     Inputs,
@@ -22,9 +25,6 @@ from tests.tasks.builtin_case import (  # noqa: F401  one_thread is a fixture
     variants,
     worst,
 )
-from torch import Tensor
-
-from kernelevolve.model.task import Shape
 
 SCALED = [name for name in NAMES if task_of(name).rule.kind == "scaled"]
 SCALES = (3.0, 0.01, -1.0)

@@ -41,6 +41,15 @@ def get_init_inputs():
 """
 
 
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """As in the child process: threads only wait for each other at these sizes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 class Loaded:
     """A task whose first file is loaded, as a judge would do it."""
 
@@ -57,29 +66,30 @@ class Loaded:
         return [results] if isinstance(results, torch.Tensor) else list(results)
 
 
-def loaded(path: Path, folder: Path) -> Iterator[Loaded]:
+def loaded(path: Path, folder: Path) -> Loaded:
     task = load_task(str(path))
     for file in task.files:
         (folder / file.path).write_text(file.text)
+    names = [file.path.removesuffix(".py") for file in task.files]
     sys.path.insert(0, str(folder))
     try:
-        yield Loaded(task, importlib.import_module("reference"))
+        return Loaded(task, importlib.import_module(names[0]))
     finally:
         sys.path.remove(str(folder))
-        for file in task.files:
-            sys.modules.pop(file.path.removesuffix(".py"), None)
+        for name in names:  # two tasks use the same module names
+            sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
-    yield from loaded(EXAMPLE, tmp_path_factory.mktemp("example"))
+def example(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+    return loaded(EXAMPLE, tmp_path_factory.mktemp("example"))
 
 
 @pytest.fixture
-def mixed(tmp_path: Path) -> Iterator[Loaded]:
+def mixed(tmp_path: Path) -> Loaded:
     path = tmp_path / "12_Mixed.py"
     path.write_text(MIXED)
-    yield from loaded(path, tmp_path)
+    return loaded(path, tmp_path)
 
 
 def test_parameters_become_static_inputs(example: Loaded) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 Clock = Callable[[], float]
 """Seconds from any start, never going back, such as `time.monotonic`."""
@@ -15,6 +16,15 @@ class Stopwatch:
         self._used_s = used_s
         self._clock = clock
         self._started = clock()
+
+    @contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Time spent inside is nobody's."""
+        started = self._clock()
+        try:
+            yield
+        finally:
+            self._started += self._clock() - started
 
     @property
     def elapsed_s(self) -> float:

@@ -20,7 +20,7 @@ class Journal:
         self._campaign_id = campaign_id
         self._listeners = tuple(listeners)
         self.tree = Tree(store.read(campaign_id))
-        self._stopwatch = Stopwatch(used_s=self.tree.elapsed_s, clock=clock)
+        self.stopwatch = Stopwatch(used_s=self.tree.elapsed_s, clock=clock)
 
     @property
     def opened(self) -> Opened:
@@ -34,7 +34,7 @@ class Journal:
 
     @property
     def elapsed_s(self) -> float:
-        return self._stopwatch.elapsed_s
+        return self.stopwatch.elapsed_s
 
     @property
     def secret(self) -> str:

@@ -10,7 +10,7 @@ from kernelevolve.campaign.seeds import job_secret
 from kernelevolve.errors import JudgeError, MachineError, ToolMissingError
 from kernelevolve.farm.base import Farm, Ticket
 from kernelevolve.model.candidate import Candidate
-from kernelevolve.model.job import Job
+from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
 N_RETRIES = 3
@@ -29,17 +29,14 @@ class Judging:
         self._journal = journal
         self._secret = journal.secret
 
+    def prepare(self) -> None:
+        """Let the farm make ready for screens: it costs no search time. Raises MachineError and TaskError."""
+        self._journal.say("drawing inputs, computing answers, compiling baselines")
+        with self._journal.stopwatch.left_out():
+            self._farm.prepare(self._preparation("screen"))
+
     def start(self, candidate: Candidate, level: Level) -> Started:
-        opened = self._journal.opened
-        job = Job(
-            task=opened.task,
-            candidate=candidate,
-            level=level,
-            baselines=opened.settings.baselines,
-            user_baselines=opened.user_baselines,
-            n_threads=opened.settings.n_threads,
-            secret=job_secret(self._secret, level),
-        )
+        job = self._job(candidate, level)
         try:
             return Started(job=job, ticket=self._farm.submit(job))
         except ToolMissingError:
@@ -47,6 +44,21 @@ class Judging:
         except MachineError as error:
             self._journal.say(f"the machine took no job: {error}")
             return Started(job=job, ticket=None)
+
+    def _job(self, candidate: Candidate, level: Level) -> Job:
+        shared = self._preparation(level).model_dump(exclude={"task"})
+        opened = self._journal.opened
+        return Job(task=opened.task, candidate=candidate, user_baselines=opened.user_baselines, **shared)
+
+    def _preparation(self, level: Level) -> Preparation:
+        opened = self._journal.opened
+        return Preparation(
+            task=opened.task,
+            level=level,
+            baselines=opened.settings.baselines,
+            n_threads=opened.settings.n_threads,
+            secret=job_secret(self._secret, level),
+        )
 
     def verdict(self, started: Started) -> Verdict:
         """Waits. Raises MachineError after `N_RETRIES` repetitions, and at once when a tool is missing."""

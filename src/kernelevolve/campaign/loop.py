@@ -55,6 +55,7 @@ def run_campaign(
     judging = Judging(farm=farm, journal=journal)
     searching = not journal.tree.confirmed and journal.tree.sealed is None
     if searching:
+        judging.prepare()
         _judge_pending(journal, judging, explain)
         _search(journal, judging, Proposing(journal=journal, proposer=proposer, policy=policy), explain)
     stopped = stop_reason(journal.tree, journal.settings, journal.elapsed_s) or NOTHING_LEFT

@@ -2,7 +2,8 @@
 
 Builds of waiting jobs run ahead in threads; checking and timing go one at a time. A task's bench (draws, answers,
 compiled baselines) is kept while jobs for the same task keep coming.
-  in:  a Job · out: {"verdict": ...} | {"task_faults": [..], "where": ..} | {"machine_error": ".."}
+  in:   {"do": "judge", "work": a Job} | {"do": "prepare", "work": a Preparation}
+  out:  {"verdict": ..} | {"prepared": true} | {"task_faults": [..], "where": ..} | {"machine_error": ".."}
 argv: cache_folder
 """
 
@@ -25,7 +26,7 @@ from kernelevolve.evaluation.lane import Lane
 from kernelevolve.evaluation.lifetime import die_with_parent
 from kernelevolve.evaluation.runner import runner_binary
 from kernelevolve.evaluation.stages.build import Built, build
-from kernelevolve.model.job import Job
+from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.verdict import Verdict
 from kernelevolve.platforms import make_platform
@@ -43,22 +44,23 @@ class Judge:
         self._bench_key = ""
         runner_binary(cache, find_compiler() or "g++")
 
-    def start(self, job: Job) -> Evaluation:
+    def verdict(self, job: Job, built: Future[Built] | None = None) -> Verdict:
+        """Raises MachineError and TaskError only."""
+        bench = self.prepare(job)
+        evaluation = Evaluation(job, bench, facts=self._facts, cache=self._cache, lane=self._lane)
+        return evaluation.verdict(built.result() if built is not None else None)
+
+    def prepare(self, job: Preparation) -> Bench:
+        """Everything that is done once for a task and level, outside any candidate's account."""
         bench_key = f"{job.task.content_id}|{job.n_threads}"
         if self._bench is None or bench_key != self._bench_key:
             self.close()
             self._bench = Bench(job.task, n_threads=job.n_threads, cache=self._cache)
             self._bench_key = bench_key
         self._bench.use(job.secret)
-        return Evaluation(job, self._bench, facts=self._facts, cache=self._cache, lane=self._lane)
-
-    def verdict(self, job: Job, built: Future[Built] | None = None) -> Verdict:
-        """Raises MachineError and TaskError only."""
-        evaluation = self.start(job)
-        assert self._bench is not None
         with self._lane.timing():
             self._bench.prepare(job.level, job.baselines)
-        return evaluation.verdict(built.result() if built is not None else None)
+        return self._bench
 
     def build_ahead(self, job: Job) -> Built:
         return build(job, cache=self._cache, lane=self._lane)
@@ -69,9 +71,12 @@ class Judge:
             self._bench = None
 
 
-def answer(judge: Judge, job: Job, built: Future[Built]) -> str:
+def answer(judge: Judge, work: Preparation, built: Future[Built] | None) -> str:
     try:
-        return json.dumps({"verdict": json.loads(judge.verdict(job, built).to_json())})
+        if not isinstance(work, Job):
+            judge.prepare(work)
+            return json.dumps({"prepared": True})
+        return json.dumps({"verdict": json.loads(judge.verdict(work, built).to_json())})
     except TaskError as error:
         return json.dumps({"task_faults": list(error.faults), "where": error.where})
     except MachineError as error:
@@ -87,13 +92,17 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a reference prints is not an answer
     judge = Judge(cache=Path(sys.argv[1]))
-    jobs: SimpleQueue[tuple[Job, Future[Built]] | None] = SimpleQueue()
+    jobs: SimpleQueue[tuple[Preparation, Future[Built] | None] | None] = SimpleQueue()
     pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
 
     def read() -> None:
         for line in sys.stdin:
-            job = Job.from_json(line)
-            jobs.put((job, pool.submit(judge.build_ahead, job)))
+            asked = json.loads(line)
+            if asked["do"] == "prepare":
+                jobs.put((Preparation.model_validate(asked["work"]), None))
+            else:
+                job = Job.model_validate(asked["work"])
+                jobs.put((job, pool.submit(judge.build_ahead, job)))
         jobs.put(None)
 
     Thread(target=read, daemon=True).start()

@@ -262,6 +262,7 @@ void run(const std::vector<Slot>& slots, const char* text, Entry entry, int repl
 }
 
 [[noreturn]] void init(const Options& o) {
+    signal(SIGTERM, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const pid_t candidate = fork();
     if (candidate == 0) {
@@ -281,6 +282,12 @@ void run(const std::vector<Slot>& slots, const char* text, Entry entry, int repl
     _exit(0);
 }
 
+pid_t init_pid = 0;
+
+void end_all(int) {  // init takes its whole namespace along; main then reaps it and ends
+    kill(init_pid, SIGKILL);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -296,13 +303,14 @@ int main(int argc, char** argv) {
     o.memory_bytes = strtoull(argv[8], nullptr, 10);
     o.max_tasks = strtoull(argv[9], nullptr, 10);
     o.uid = (uid_t)strtoul(argv[10], nullptr, 10);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGPIPE, SIG_IGN);
     enter_namespaces();
-    const pid_t pid = fork();
-    if (pid == 0) init(o);
+    init_pid = fork();
+    if (init_pid == 0) init(o);
+    signal(SIGTERM, end_all);
     for (const int fd : {o.control, o.reply, o.status, o.shared, o.log}) close(fd);
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(init_pid, &status, 0) < 0 && errno == EINTR) {}
     return 0;
 }

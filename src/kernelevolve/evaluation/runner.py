@@ -120,9 +120,12 @@ class Runner:
     def close(self) -> None:
         """Kill everything the candidate started and wait until it is gone."""
         if self._process.poll() is None:
+            self._process.terminate()  # our own outer process: it kills the namespace's init, reaps it and ends
+        try:
+            self._process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
             kill_group(self._process.pid)
-        self._process.wait()
-        select.select([self._status], [], [], 5.0)  # closed once the namespace's init is gone, and all in it with it
+            self._process.wait()
         self._channel.close()
         os.close(self._status)
         os.close(self._log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kernelevolve.model.job import Job
+from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
 
@@ -23,6 +23,11 @@ class Ticket(Protocol):
 
 class Farm(Protocol):
     """Jobs handed in together may overlap, except that only one of them is timed at any moment."""
+
+    def prepare(self, preparation: Preparation) -> None:
+        """Make ready for jobs that start from this preparation, so that the first of them pays no more than the
+        others. Blocks; may do nothing. Raises MachineError and TaskError."""
+        ...
 
     def submit(self, job: Job) -> Ticket:
         """Returns soon. Raises MachineError when no job can be taken."""

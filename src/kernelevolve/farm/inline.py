@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kernelevolve.errors import MachineError
 from kernelevolve.farm.base import Ticket
-from kernelevolve.model.job import Job
+from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
 Evaluate = Callable[[Job], Verdict]
@@ -37,6 +37,9 @@ class InlineFarm:
     def __init__(self, evaluate: Evaluate) -> None:
         self._evaluate = evaluate
         self._closed = False
+
+    def prepare(self, preparation: Preparation) -> None:
+        return
 
     def submit(self, job: Job) -> Ticket:
         if self._closed:

@@ -9,11 +9,11 @@ import sys
 import threading
 from collections import deque
 from pathlib import Path
+from typing import Any
 
+from kernelevolve.errors import JudgeError, MachineError, TaskError
 from kernelevolve.farm.base import Ticket
-
-from kernelevolve.errors import JudgeError, TaskError
-from kernelevolve.model.job import Job
+from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
 JUDGE_MODULE = "kernelevolve.evaluation.judge"
@@ -36,16 +36,23 @@ class ProcessTicket:
 
     def result(self, timeout_s: float | None = None) -> Verdict:
         """Raises JudgeError when the judge failed (never the candidate's fault) and TaskError for a faulty task."""
+        answer = self.wait(timeout_s)
+        if "verdict" not in answer:
+            raise JudgeError("the judge gave no verdict")
+        return Verdict.from_json(json.dumps(answer["verdict"]))
+
+    def wait(self, timeout_s: float | None = None) -> dict[str, Any]:
+        """The judge's answer, whatever it is. Raises as `result` does."""
         if not self._done.wait(timeout_s):
-            raise JudgeError(f"no verdict within {timeout_s} s")
+            raise JudgeError(f"no answer within {timeout_s} s")
         if self._line is None:
             raise JudgeError(self._why)
-        answer = json.loads(self._line)
+        answer: dict[str, Any] = json.loads(self._line)
         if "task_faults" in answer:
             raise TaskError(answer["where"], answer["task_faults"])
-        if "verdict" not in answer:
-            raise JudgeError(str(answer.get("machine_error", "the judge gave no verdict")))
-        return Verdict.from_json(json.dumps(answer["verdict"]))
+        if "machine_error" in answer:
+            raise JudgeError(str(answer["machine_error"]))
+        return answer
 
 
 class ProcessFarm:
@@ -57,15 +64,25 @@ class ProcessFarm:
         self._waiting: deque[ProcessTicket] = deque()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
+        self._closed = False
+        self.n_started = 0
+
+    def prepare(self, preparation: Preparation) -> None:
+        self._send("prepare", preparation).wait()
 
     def submit(self, job: Job) -> Ticket:
+        return self._send("judge", job)
+
+    def _send(self, verb: str, work: Preparation) -> ProcessTicket:
         ticket = ProcessTicket()
         with self._lock:
+            if self._closed:
+                raise MachineError("the farm is closed")
             process = self._alive()
             self._waiting.append(ticket)
             try:
                 assert process.stdin is not None
-                process.stdin.write(job.to_json() + "\n")
+                process.stdin.write(f'{{"do":"{verb}","work":{work.to_json()}}}\n')
                 process.stdin.flush()
             except BrokenPipeError:
                 self._waiting.remove(ticket)
@@ -74,6 +91,7 @@ class ProcessFarm:
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             process, self._process = self._process, None
         if process is None:
             return
@@ -94,6 +112,7 @@ class ProcessFarm:
                     [sys.executable, "-m", JUDGE_MODULE, str(self._cache)], stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE, stderr=log, text=True, env=environment, start_new_session=True,
                 )  # fmt: skip
+            self.n_started += 1
             threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
         return self._process
 

@@ -18,14 +18,18 @@ class Limits(Value):
     measure_s: float = Field(default=0.6, gt=0, description="timing budget for all shapes of a screen")
 
 
-class Job(Value):
-    """level "check" stops before measuring; the others are those of `Timing`."""
+class Preparation(Value):
+    """What is done once for many jobs: draws and their answers, compiled baselines. level "check" stops before
+    measuring; the others are those of `Timing`."""
 
     task: Task
-    candidate: Candidate
     level: Literal["check", "screen", "confirm", "sealed"] = "screen"
     baselines: tuple[str, ...] = ("eager", "compile")
-    user_baselines: tuple[Candidate, ...] = ()
     n_threads: int = Field(default=1, ge=1)
     secret: str = Field(description="seeds every draw of inputs; jobs with the same secret share draws and answers")
+
+
+class Job(Preparation):
+    candidate: Candidate
+    user_baselines: tuple[Candidate, ...] = ()
     limits: Limits = Limits()

@@ -37,7 +37,7 @@ def ask(script: Path, arguments: list[str], *, folder: Path, timeout_s: float) -
             [sys.executable, "-I", "-B", str(script), str(write_end), *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             pass_fds=(write_end,), start_new_session=True, cwd=folder,
-            env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+            env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ} | {"OMP_NUM_THREADS": "1"},
         )  # fmt: skip
     except OSError:
         os.close(read_end)

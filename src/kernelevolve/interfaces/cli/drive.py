@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kernelevolve.campaign.assemble import continue_campaign
@@ -22,7 +26,7 @@ def drive(store: Store, campaign_id: str, *, folder: Path, command: str, as_json
     console = make_console(stderr=as_json)
     view = LiveView(watch, console) if console.is_terminal and not as_json else PlainView(watch, console)
     try:
-        with view:
+        with _terminated_like_interrupted(), view:
             continue_campaign(store, campaign_id, cache_dir=default_cache(), listeners=[view])
     except KeyboardInterrupt:
         return _interrupted(campaign_id, folder=folder, command=command, as_json=as_json)
@@ -30,6 +34,19 @@ def drive(store: Store, campaign_id: str, *, folder: Path, command: str, as_json
     files = write_results(record, folder / campaign_id)
     emit(command, as_json, summary_data(record, files), lambda out: render_summary(record, files, out))
     return OK
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """A scheduler's SIGTERM ends a run as cleanly as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():  # signals belong to the main thread
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _interrupted(campaign_id: str, *, folder: Path, command: str, as_json: bool) -> int:

@@ -123,8 +123,10 @@ def _convolution(t: Translation, call: ast.Call, result: str | None) -> None:
 def _bucketize(t: Translation, call: ast.Call, result: str | None) -> None:
     swapped = "searchsorted" in ast.unparse(call.func)
     values, boundaries = (t.view(node) for node in (reversed(call.args[:2]) if swapped else call.args[:2]))
-    if len(boundaries.sizes) != 1 or values.root.dtype != boundaries.root.dtype or result is None:
-        raise t.fail("a search in more than one row, or of mixed types")
+    rows, leading = boundaries.sizes[:-1], values.sizes[:-1]
+    aligned = not rows or (len(rows) == len(leading) and all(a.same(b) for a, b in zip(rows, leading, strict=True)))
+    if not aligned or values.root.dtype != boundaries.root.dtype or result is None:
+        raise t.fail("a search of mixed types, or in rows that do not match")
     if set(keyword.arg for keyword in call.keywords) - {"out_int32", "right"}:
         raise t.fail(ast.unparse(call)[:120])
     dtype = "int32" if _literal(call, 2, "out_int32", False) else "int64"
@@ -132,8 +134,9 @@ def _bucketize(t: Translation, call: ast.Call, result: str | None) -> None:
     out = t.new_buffer(result, dtype, values.sizes)
     t.used.add("search")
     t.lines.append(
-        f"ke::bucketize<{right}>({_contiguous(t, values, 'a search')}, {product(values.sizes).text}, "
-        f"{_contiguous(t, boundaries, 'a search')}, {boundaries.sizes[0].text}, {out.pointer()});"
+        f"ke::bucketize<{right}>({_contiguous(t, values, 'a search')}, {product(rows).text}, "
+        f"{product(values.sizes[len(rows) :]).text}, {_contiguous(t, boundaries, 'a search')}, "
+        f"{boundaries.sizes[-1].text}, {out.pointer()});"
     )
 
 

@@ -2,11 +2,13 @@
 
 Run as `python -m kernelevolve.proposers.builtin.inductor_extract FOLDER` with `FOLDER/request.json` = {"task": {...}, "n_threads": n}. Writes
 `FOLDER/answer.json`: {"codes": {"vec": wrapper source, "auto": the same without explicit vectors}, "sources":
-[the reference's argument behind each graph input], "isa": ..., "torch": ...} or {"error": one line}.
+{the same keys: the reference's argument behind each graph input}, "axes": [axes the reference takes as arguments],
+"isa": ..., "torch": ...} or {"error": one line}.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -49,14 +51,16 @@ def _extract(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     module = TaskModule(task, folder / "files")
     inputs = module.make_inputs(task.shapes.shown[0], seed=0)
     _mark_fixed(task, inputs)
+    taken = inspect.signature(module.reference).parameters
+    axes = {name: size for name, size in task.shapes.shown[0].items() if name in taken and name not in inputs}
     isa = str(pick_vec_isa())
-    codes = {}
+    codes, sources = {}, {}
     for name, simdlen in (("vec", None), ("auto", 1)):
         if name == "vec" and not isa.startswith(("avx512", "avx2")):
             continue
         with config.patch({"cpp.simdlen": simdlen}):
-            codes[name], sources = _capture(module, inputs)
-    return {"codes": codes, "sources": sources, "isa": isa, "torch": torch.__version__}
+            codes[name], sources[name] = _capture(module.reference, inputs | axes)
+    return {"codes": codes, "sources": sources, "axes": list(axes), "isa": isa, "torch": torch.__version__}
 
 
 def _mark_fixed(task: Any, inputs: dict[str, Any]) -> None:
@@ -73,7 +77,7 @@ def _mark_fixed(task: Any, inputs: dict[str, Any]) -> None:
                     torch._dynamo.mark_static(inputs[spec.name], index)
 
 
-def _capture(module: Any, inputs: dict[str, Any]) -> tuple[str, list[str]]:
+def _capture(reference: Any, arguments: dict[str, Any]) -> tuple[str, list[str]]:
     import torch
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.graph import GraphLowering
@@ -86,6 +90,7 @@ def _capture(module: Any, inputs: dict[str, Any]) -> tuple[str, list[str]]:
         raise _Captured
 
     def backend(graph: Any, example_inputs: Any) -> Any:
+        sources.clear()  # the tracer may start again with other assumptions
         for node in graph.graph.nodes:
             if node.op == "placeholder":
                 source = node.meta["grapharg"].source
@@ -95,10 +100,10 @@ def _capture(module: Any, inputs: dict[str, Any]) -> tuple[str, list[str]]:
 
     GraphLowering.save_output_code = staticmethod(save)  # the hook torch's own tests use
     torch._dynamo.reset()
-    compiled = torch.compile(module.reference, backend=backend, dynamic=True, fullgraph=True)
+    compiled = torch.compile(reference, backend=backend, dynamic=True, fullgraph=True)
     try:
         with torch.no_grad():
-            compiled(**inputs)
+            compiled(**arguments)
     except Exception:  # noqa: BLE001 - wrapped in whatever the compiler makes of it
         if not codes:
             raise

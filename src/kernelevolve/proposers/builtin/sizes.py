@@ -105,8 +105,8 @@ class TaskSizes:
             )
 
     def of(self, spec: TensorSpec) -> tuple[Size, ...]:
-        return tuple(self._dim(dim) for dim in spec.dims)
+        return tuple(self.of_dim(dim) for dim in spec.dims)
 
-    def _dim(self, dim: str) -> Size:
+    def of_dim(self, dim: str) -> Size:
         first, second = (evaluate_dim(dim, samples) for samples in self._samples)
         return Size(dim if dim.isidentifier() or dim.isdigit() else f"({dim})", (first, second))

@@ -58,7 +58,7 @@ Bound = View | Size
 class Translation:
     """The state while statements are read: names, C++ lines, and scratch roots."""
 
-    def __init__(self, task: Task, wrapper: Wrapper, sources: Sequence[str]) -> None:
+    def __init__(self, task: Task, wrapper: Wrapper, sources: Sequence[str], axes: Sequence[str] = ()) -> None:
         from kernelevolve.proposers.builtin import fallbacks  # it works on the classes above
 
         self._calls = fallbacks.CALLS
@@ -72,7 +72,7 @@ class Translation:
         """Runtime parts that are needed: gemm, convolution, search."""
         self.prologue: list[str] = []
         self.returned: list[View] = []
-        self._bind_arguments(sources)
+        self._bind_arguments(sources, axes)
         for statement in wrapper.statements:
             self._statement(statement)
         self._bind_outputs()
@@ -119,13 +119,16 @@ class Translation:
             raise self.fail(f"the sizes {ast.unparse(node)[:120]}")
         return tuple(self.size(element) for element in node.elts)
 
-    def _bind_arguments(self, sources: Sequence[str]) -> None:
+    def _bind_arguments(self, sources: Sequence[str], axes: Sequence[str]) -> None:
         """Graph inputs: tensors, their sizes, and scalars, by the name of the reference's argument."""
         specs = {spec.name: spec for spec in self.task.inputs}
         if len(sources) != len(self.wrapper.arguments):
             raise self.fail("its arguments are not those of the reference")
         for name, source in zip(self.wrapper.arguments, sources, strict=True):
             base, _, index = source.partition(":")
+            if base in axes:
+                self.names[name] = self.sizes.of_dim(base)
+                continue
             if base not in specs:
                 raise self.fail(f"it takes {source}, which is not an input of the task")
             spec = specs[base]
@@ -136,7 +139,9 @@ class Translation:
             else:
                 self._bind_tensor(name, base)
         bound = {source.partition(":")[0] for source in sources}
-        if missing := [spec.name for spec in self.task.inputs if is_scalar(spec) and spec.name not in bound]:
+        scalars = [spec.name for spec in self.task.inputs if is_scalar(spec)]
+        free = [name for name in axes if self.sizes.of_dim(name).samples != (self.task.axis(name).low,) * 2]
+        if missing := [name for name in (*scalars, *free) if name not in bound]:
             raise self.fail(f"the value of {missing[0]} is built in")
 
     def _bind_tensor(self, name: str, base: str) -> None:

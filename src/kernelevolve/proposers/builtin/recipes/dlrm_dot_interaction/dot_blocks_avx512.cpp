@@ -79,7 +79,10 @@ static void one_sample(const float* dense, const float* sparse, float* out, int6
     out += d;
     alignas(64) float result[16 * GROUPS];
     // Rows past the end repeat the last one: their products are computed and dropped.
-    const auto at = [&](int64_t i) { return i == 0 ? dense : sparse + (std::min(i, n - 1) - 1) * d; };
+    const auto at = [&](int64_t i) {
+        const int64_t row = std::min(i, n - 1);
+        return row == 0 ? dense : sparse + (row - 1) * d;
+    };
     for (int64_t i = 0; i < n; i += ROWS) {
         const float* p[ROWS];
         for (int r = 0; r < ROWS; ++r) p[r] = at(i + r);

@@ -102,8 +102,10 @@ inline int64_t in_block(const Index& index, int64_t count, int64_t v) {
     int below = 0;
     for (int j = 0; j < BLOCK; j += 8)
         below += __builtin_popcount(_mm512_cmplt_epi64_mask(_mm512_loadu_si512(keys + j), wanted));
-    const int64_t hit = below < BLOCK ? keys[below] : index.sample[block + 1];
-    return hit == v ? block * BLOCK + below + 1 : 0;
+    const int64_t* hit = below < BLOCK ? keys + below : index.sample + block + 1;
+    const int64_t position = block * BLOCK + below;
+    const int64_t found = (*hit == v) & (position < index.M);  // no branch: whether an id is known is hard to predict
+    return (position + 1) & -found;
 }
 
 inline void look_up(const Index& index, const int64_t* v, int64_t* out) {

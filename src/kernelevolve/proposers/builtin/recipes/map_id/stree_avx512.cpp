@@ -78,11 +78,11 @@ inline void look_up(const Tree& tree, const int64_t* v, int64_t* out) {
     for (int l = 0; l < LANES; ++l) {
         const int64_t first = 8 * node[l];
         const int64_t left = tree.M - first;
-        const auto exists = static_cast<__mmask8>(left >= 8 ? 0xff : (1 << left) - 1);
+        const auto exists = static_cast<__mmask8>((1 << std::min<int64_t>(left, 8)) - 1);
         const __m512i keys = _mm512_maskz_loadu_epi64(exists, tree.table + first);
         const int below = __builtin_popcount(_mm512_mask_cmplt_epi64_mask(exists, keys, wanted[l]));
-        const bool found = _mm512_mask_cmpeq_epi64_mask(exists, keys, _mm512_set1_epi64(v[l])) != 0;
-        const int64_t position = found ? first + below + 1 : 0;
+        const int64_t found = _mm512_mask_cmpeq_epi64_mask(exists, keys, _mm512_set1_epi64(v[l])) != 0;
+        const int64_t position = (first + below + 1) & -found;  // no branch: being known is hard to predict
 #if STREAM_OUT
         _mm_stream_si64(reinterpret_cast<long long*>(out + l), position);
 #else
