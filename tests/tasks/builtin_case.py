@@ -107,7 +107,7 @@ def small_shapes(name: str) -> list[Shape]:
     axes = [axis for axis in task_of(name).axes if axis.role == "shape"]
     base = {axis.name: size for axis, size in zip(axes, (5, 6, 3, 7, 4, 6), strict=False)}
     if name == "gated_delta_packed_decode":
-        base |= {"H": 2, "HV": 6}
+        base |= {"H": 2, "HV": 8}
     shapes = [base, {axis: size // 2 for axis, size in base.items()}, dict.fromkeys(base, 2)]
     for axis in axes:
         shapes += [{**base, axis.name: axis.low}, {**base, axis.name: 1}]

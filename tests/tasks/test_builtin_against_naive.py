@@ -50,8 +50,8 @@ def test_reference_in_float32_keeps_the_declared_dtypes(name: str) -> None:
 
 
 def test_gated_delta_refuses_value_heads_that_do_not_fit_the_key_heads() -> None:
-    with pytest.raises(ValueError, match="HV=6 is not a multiple of H=4"):
-        make("gated_delta_packed_decode", {"B": 1, "H": 4, "HV": 6, "K": 2, "V": 2, "S": 1})
+    with pytest.raises(ValueError, match="HV=4 is not a multiple of H=3"):
+        make("gated_delta_packed_decode", {"B": 1, "H": 3, "HV": 4, "K": 2, "V": 2, "S": 1})
 
 
 def _as_tensors(name: str, given: dict[str, Any]) -> Any:

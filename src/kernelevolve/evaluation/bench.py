@@ -114,7 +114,7 @@ class Bench:
         outputs: dict[str, torch.Tensor] = {}
         for step in steps:
             inputs: Inputs = {**step.inputs, state_name: state}
-            outputs = self.module.expected(inputs)
+            outputs = self.module.expected(inputs, shape)
             state = outputs.pop(state_name)
         return Rolled(shape=shape, steps=steps, state=state, outputs=outputs)
 

@@ -54,7 +54,7 @@ def make_draw(module: TaskModule, shape: Shape, *, secret: str, label: str, vari
         hashlib.sha256(f"{secret}|{task.content_id}|{sorted(shape.items())}|{label}".encode()).digest()[:7]
     )
     inputs = module.make_inputs(shape, seed=seed, variant=variant, scale=scale)
-    expected = module.expected(inputs)
+    expected = module.expected(inputs, shape)
     sizes = module.bind_sizes(shape, inputs, expected)
     contents = {spec.name: tensor_bytes(inputs[spec.name]) for spec in task.inputs if not is_scalar(spec)}
     n_bytes = {spec.name: bytes_of((spec,), sizes) for spec in tensor_specs(task.inputs, task.outputs)}

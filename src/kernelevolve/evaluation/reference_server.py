@@ -59,7 +59,7 @@ class Server:
             else:
                 dims = [evaluate_dim(dim, sizes) for dim in spec.dims]
                 arguments[spec.name] = self._tensor(where[spec.name], spec.dtype, dims)
-        self._slots[slot] = arguments
+        self._slots[slot] = arguments | self._module.sizes_for(self._module.reference, sizes)
 
     def choose(self, name: str) -> None:
         if name == "eager":

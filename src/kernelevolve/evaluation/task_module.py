@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,11 +46,16 @@ class TaskModule:
                     inputs[spec.name] = inputs[spec.name] * scale
         return inputs
 
-    def expected(self, inputs: Inputs) -> dict[str, torch.Tensor]:
+    def sizes_for(self, function: Callable[..., Any], sizes: Mapping[str, int]) -> dict[str, int]:
+        """The axes a function asks for by parameter name, for sizes that no input carries."""
+        names = inspect.signature(function).parameters
+        return {axis.name: sizes[axis.name] for axis in self.task.axes if axis.name in names}
+
+    def expected(self, inputs: Inputs, shape: Shape) -> dict[str, torch.Tensor]:
         """What every written tensor must hold. Floating results of a scaled rule come from the float64 oracle."""
         exact = self.task.rule.kind == "bitwise"
         given = {name: value if exact else _upcast(value) for name, value in copy_inputs(inputs).items()}
-        results = self._call(self.reference if exact else self._oracle, given)
+        results = self._call(self.reference if exact else self._oracle, given, shape)
         expected = {spec.name: given[spec.name] for spec in self.task.inputs if spec.in_place}
         for spec, result in zip(self.task.outputs, results, strict=True):
             if exact and str(result.dtype).removeprefix("torch.") != spec.dtype:
@@ -75,9 +81,9 @@ class TaskModule:
             raise self._error(f"axis {missing[0]} cannot be read off any tensor")
         return sizes
 
-    def _call(self, function: Callable[..., Any], inputs: Inputs) -> tuple[torch.Tensor, ...]:
+    def _call(self, function: Callable[..., Any], inputs: Inputs, shape: Shape) -> tuple[torch.Tensor, ...]:
         with torch.no_grad():
-            result = function(**inputs)
+            result = function(**inputs, **self.sizes_for(function, shape))
         results = () if result is None else result if isinstance(result, tuple | list) else (result,)
         if len(results) != len(self.task.outputs):
             raise self._error(f"the reference returned {len(results)} outputs, declared {len(self.task.outputs)}")
@@ -86,6 +92,9 @@ class TaskModule:
     def _checked(self, spec: TensorSpec, value: Any) -> Any:
         if not spec.dims and not spec.in_place:
             return float(value) if spec.dtype in FLOAT_DTYPES else int(value)
+        narrow = spec.dtype in ("float16", "bfloat16") and isinstance(value, torch.Tensor)
+        if narrow and value.dtype == torch.float32:  # generators draw in float32 whatever the task's dtype
+            value = value.to(getattr(torch, spec.dtype))
         if not isinstance(value, torch.Tensor) or str(value.dtype) != f"torch.{spec.dtype}":
             found = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
             raise self._error(f"make_inputs gives {spec.name} as {found}, declared {spec.dtype}")

@@ -127,7 +127,8 @@ def _bucketize(t: Translation, call: ast.Call, result: str | None) -> None:
     aligned = not rows or (len(rows) == len(leading) and all(a.same(b) for a, b in zip(rows, leading, strict=True)))
     if not aligned or values.root.dtype != boundaries.root.dtype or result is None:
         raise t.fail("a search of mixed types, or in rows that do not match")
-    if set(keyword.arg for keyword in call.keywords) - {"out_int32", "right"}:
+    given = {keyword.arg for keyword in call.keywords if ast.unparse(keyword.value) != "None"}
+    if given - {"out_int32", "right"}:
         raise t.fail(ast.unparse(call)[:120])
     dtype = "int32" if _literal(call, 2, "out_int32", False) else "int64"
     right = "true" if _literal(call, 3, "right", False) else "false"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kernelevolve.errors import ProposerError
 from kernelevolve.model.brief import Brief
 from kernelevolve.model.candidate import Candidate
+from kernelevolve.model.platform import PlatformFacts
+from kernelevolve.model.task import Task
 from kernelevolve.proposers.builtin.arm import PROPOSER, Arm, recipe_arm
 from kernelevolve.proposers.builtin.inductor import INDUCTOR, InductorSource
 from kernelevolve.proposers.builtin.moves import Moves
 from kernelevolve.proposers.builtin.recipe import RECIPES, family_recipes
 from kernelevolve.toolchains.cache import default_cache
+
+InductorArm = Callable[[Task, PlatformFacts], Arm]
+"""Raises ProposerError when the task's kernels cannot be taken over."""
 
 
 class BuiltinProposer:
@@ -21,9 +26,10 @@ class BuiltinProposer:
 
     name = PROPOSER
 
-    def __init__(self, *, recipes: Path = RECIPES, cache: Path | None = None) -> None:
+    def __init__(self, *, recipes: Path = RECIPES, inductor: InductorArm | None = None) -> None:
+        """`inductor` may be given to do without the child process."""
         self._recipes = recipes
-        self._inductor = InductorSource(cache=cache or default_cache())
+        self._inductor = inductor or InductorSource(cache=default_cache()).arm
 
     def propose(self, brief: Brief) -> list[Candidate]:
         if brief.task.platform != "cpu":
@@ -43,7 +49,7 @@ class BuiltinProposer:
         if INDUCTOR not in tried and not all(arm.title in tried for arm in arms):
             return arms
         try:
-            arms.append(self._inductor.arm(task, facts))
+            arms.append(self._inductor(task, facts))
         except ProposerError as error:
             if not arms and not brief.parents:
                 raise ProposerError(f"no recipe for '{task.family or task.name}', and {error}") from error
