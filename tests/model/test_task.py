@@ -115,3 +115,9 @@ def test_text_that_is_no_task_is_a_record_error() -> None:
 def test_a_source_file_cannot_leave_its_folder(path: str) -> None:
     with pytest.raises(ValidationError, match="relative path"):
         SourceFile(path=path, text="")
+
+
+@pytest.mark.parametrize("dim", ["A B", "A + B C", "2 A", "(A) B"])
+def test_left_over_words_in_a_dim_are_refused(dim: str) -> None:
+    with pytest.raises(ValueError, match="not an expression"):
+        evaluate_dim(dim, {"A": 1, "B": 2, "C": 3})

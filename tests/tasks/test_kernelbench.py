@@ -16,7 +16,7 @@ import torch
 from kernelevolve.errors import TaskError
 from kernelevolve.model.task import Task
 from kernelevolve.tasks import load_task
-from kernelevolve.tasks.kernelbench import KernelBenchSource
+from kernelevolve.tasks.kernelbench import Facts, Found, KernelBenchSource, kernelbench_rule
 from kernelevolve.tasks.kernelbench_facts import Unsuitable, examine
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "kernelbench_swish_norm.py"
@@ -102,6 +102,7 @@ def test_parameters_become_static_inputs(example: Loaded) -> None:
     ]
     assert [(spec.name, spec.dtype, spec.dims) for spec in task.outputs] == [("out", "float32", ("512", "1024"))]
     assert (task.shapes.shown, task.shapes.search, task.shapes.sealed) == (({},), ({},), ({},))
+    assert (task.rule.kind, task.rule.rtol, task.rule.rms) == ("scaled", 1e-4, 1e-4)
     assert task.files[1].text == EXAMPLE.read_text()
 
 
@@ -290,6 +291,23 @@ def test_a_small_parameter_is_drawn_wide_enough_to_matter() -> None:
     )
     (bias,) = examine(module_of(source), deadline=time.monotonic() + 60)["parameters"]
     assert (bias["mean"], bias["spread"]) == (0.0, 25.0)
+
+
+def test_a_problem_that_rounds_badly_gets_a_wider_rule_and_a_hopeless_one_none() -> None:
+    def rms(own_error: float | None) -> tuple[float, bool]:
+        found = Found(name="", dtype="float32", shape=(8,), number=False)
+        rule, fault = kernelbench_rule(
+            Facts(
+                arguments=(found,), parameters=(), buffers=(), outputs=(found,), variants=("nominal",), scales=(),
+                own_error=own_error,
+            )
+        )  # fmt: skip
+        return rule.rms, bool(fault)
+
+    assert [rms(error) for error in (0.0, 0.02, 0.2, 2.0, None)] == [
+        (1e-4, False), (1e-4, False), (1e-3, False), (1e-2, False), (1e-3, False),
+    ]  # fmt: skip
+    assert rms(3.0)[1]
 
 
 def test_scales_and_variants_without_a_finite_answer_are_left_out() -> None:

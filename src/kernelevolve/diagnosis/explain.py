@@ -50,7 +50,9 @@ def _at_floor(line: Roofline, evidence: tuple[Evidence, ...]) -> Diagnosis:
 
 
 def _overhead(line: Roofline, evidence: tuple[Evidence, ...]) -> Diagnosis:
-    limit = Evidence(name="longest_call", value=line.latency_us, unit="us", note=f"{line.where}; short: < {OVERHEAD_US:g}")
+    limit = Evidence(
+        name="longest_call", value=line.latency_us, unit="us", note=f"{line.where}; short: < {OVERHEAD_US:g}"
+    )
     advice = (
         f"No call takes longer than {line.latency_us:.1f} us: run small shapes on one thread, enter at most one "
         "parallel region and allocate nothing per call."

@@ -57,7 +57,7 @@ class Axis(Value):
 
     @model_validator(mode="after")
     def _sane(self) -> Self:
-        if not _NAME.match(self.name):
+        if not _NAME.fullmatch(self.name):
             raise ValueError(f"axis name '{self.name}' must be an identifier")
         if self.low > self.high:
             raise ValueError(f"axis {self.name}: low {self.low} is above high {self.high}")
@@ -80,10 +80,10 @@ class TensorSpec(Value):
 
     @model_validator(mode="after")
     def _sane(self) -> Self:
-        if not _NAME.match(self.name):
+        if not _NAME.fullmatch(self.name):
             raise ValueError(f"tensor name '{self.name}' must be an identifier")
         for dim in self.dims:
-            if not _DIM.match(dim):
+            if not _DIM.fullmatch(dim):
                 raise ValueError(f"tensor {self.name}: dim '{dim}' may hold axis names, integers and + - * / ( )")
         return self
 
@@ -209,7 +209,10 @@ def evaluate_dim(dim: str, sizes: Mapping[str, int]) -> int:
             value = value + right if operator == "+" else value - right
         return value
 
-    return total()
+    value = total()
+    if position != len(tokens):
+        raise ValueError(f"dim '{dim}' is not an expression over axes")
+    return value
 
 
 def dim_axes(dim: str) -> set[str]:
@@ -233,7 +236,7 @@ def _task_problems(task: Task) -> list[str]:
     ]
     if not task.written:
         problems.append("nothing is written: declare an output or an in_place input")
-    if not _NAME.match(task.entry):
+    if not _NAME.fullmatch(task.entry):
         problems.append(f"entry '{task.entry}' must be a C identifier")
     if not task.files:
         problems.append("no source file")

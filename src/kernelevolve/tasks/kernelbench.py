@@ -26,7 +26,7 @@ from kernelevolve.tasks.source_check import function, import_faults
 
 PROBE = Path(__file__).with_name("kernelbench_probe.py")
 SUPPORT = Path(__file__).with_name("kernelbench_support.py")
-_WIDER = (1, 3, 10)
+_WIDTHS = (0.1, 1.0, 10.0)
 _TEMPLATE = '''\
 """Generated from a KernelBench problem: the same operator, its parameters passed in."""
 
@@ -117,7 +117,7 @@ class KernelBenchSource:
         if find_spec("torch") is None:
             raise ToolMissingError("a KernelBench file needs PyTorch: pip install 'kernelevolve[cpu]'")
         facts = self._probe(source, str(path))
-        rule, fault = _rule(facts)
+        rule, fault = kernelbench_rule(facts)
         if fault:
             raise task_error(str(path), [fault])
         return finished(_fields(facts, source, as_entry(path.stem), platform, rule), str(path))
@@ -151,14 +151,15 @@ def _static_faults(tree: ast.Module, label: str) -> list[str]:
     return faults
 
 
-def _rule(facts: Facts) -> tuple[Rule, str]:
-    """The default rule, up to ten times wider where float32 itself is that far off; a fault beyond that."""
+def kernelbench_rule(facts: Facts) -> tuple[Rule, str]:
+    """The tightest width of the default rule's `rms` of which the problem's own rounding uses a quarter at most;
+    a fault when even the widest is too tight. Another order of summation may then be a few times less exact."""
     rule = default_rule([output.dtype for output in facts.outputs])
     if rule.kind == "bitwise" or facts.own_error is None:
         return rule, ""
-    for factor in _WIDER:
-        if facts.own_error <= 0.25 * factor:
-            return rule.model_copy(update={"rms": min(0.1, rule.rms * factor)}), ""
+    for width in _WIDTHS:
+        if facts.own_error <= 0.25 * width:
+            return rule.model_copy(update={"rms": float(f"{rule.rms * width:.3g}")}), ""
     return rule, "the problem's own answer differs too much from float64 to judge another one by; use tamer inputs"
 
 

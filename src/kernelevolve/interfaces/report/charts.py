@@ -98,6 +98,7 @@ def progress(record: Record, *, by: str) -> Progress | None:
     speeds = [row.speedup or 1.0 for row in timed]
     low, high = min(*speeds, 1.0), max(*speeds, 1.0)
     low = max(low, high / 200)  # one hopeless candidate must not flatten the curve
+    x_values = [value for value in _round_ticks(high_x) if by == "time" or value % 1 == 0]  # no half candidates
     place_x = _linear(0.0, high_x, LEFT, WIDTH - RIGHT)
     place_y = _log(low / 1.15, high * 1.2, HEIGHT - BOTTOM, TOP)
     points = [(place_x(position(row)), place_y(best)) for row, best in curve]
@@ -106,7 +107,7 @@ def progress(record: Record, *, by: str) -> Progress | None:
         path=_stepped(points, (place_x(0.0), place_y(1.0))),
         dots=[_dot(record, row, place_x(position(row)), place_y(max(row.speedup or 1.0, low))) for row in timed],
         failures=[round(place_x(position(row)), 1) for row, _ in curve if row.status not in NO_FAILURE],
-        x_ticks=[Tick(at=place_x(value), label=_amount(value, by)) for value in _round_ticks(high_x) if by == "time" or value % 1 == 0],
+        x_ticks=[Tick(at=place_x(value), label=_amount(value, by)) for value in x_values],
         y_ticks=[Tick(at=place_y(value), label=f"{value:g}×") for value in log_ticks(low / 1.15, high * 1.2)],
         parity_y=place_y(1.0), end_x=points[-1][0], end_y=points[-1][1], end_label=times(curve[-1][1]),
     )  # fmt: skip

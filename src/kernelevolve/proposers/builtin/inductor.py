@@ -39,14 +39,19 @@ GEMM_KNOBS = (
 )
 
 
+class Hidden(Value):
+    dtype: str
+    sizes: tuple[int, ...]
+
+
 class Extraction(Value):
     """What the child found: Inductor's module with explicit vectors ("vec") and without ("auto")."""
 
     codes: dict[str, str] = Field(default={})
     sources: dict[str, tuple[str, ...]] = Field(default={}, description="the argument behind each graph input")
     axes: tuple[str, ...] = Field(default=(), description="axes that the reference takes as arguments")
+    hidden: dict[str, Hidden] = Field(default={}, description="tensors the reference keeps for itself")
     isa: str = ""
-    torch: str = ""
     error: str = ""
 
 
@@ -109,9 +114,7 @@ def inductor_arm(task: Task, facts: PlatformFacts, extraction: Extraction) -> Ar
     """Raises ProposerError when the wrapper has something that cannot be translated."""
     if extraction.error:
         raise ProposerError(f"Inductor cannot compile the reference: {extraction.error}")
-    bodies = {
-        name: _body(task, code, extraction.sources[name], extraction.axes) for name, code in extraction.codes.items()
-    }
+    bodies = {name: _body(task, code, name, extraction) for name, code in extraction.codes.items()}
     text = "\n".join(bodies.values())
     rounding = task.rule.kind == "scaled"
     knobs = [Knob(name="SIMD", values=tuple(bodies))]
@@ -142,10 +145,11 @@ def inductor_arm(task: Task, facts: PlatformFacts, extraction: Extraction) -> Ar
     )
 
 
-def _body(task: Task, code: str, sources: tuple[str, ...], axes: tuple[str, ...]) -> str:
+def _body(task: Task, code: str, name: str, extraction: Extraction) -> str:
     """Kernels and the entry point."""
     wrapper = parse_wrapper(code)
-    translation = Translation(task, wrapper, sources, axes)
+    hidden = {source: (tensor.dtype, tensor.sizes) for source, tensor in extraction.hidden.items()}
+    translation = Translation(task, wrapper, extraction.sources[name], axes=extraction.axes, hidden=hidden)
     runtime = [
         (RUNTIME / f"{part}.h").read_text() for part in ("gemm", "convolution", "search") if part in translation.used
     ]

@@ -3,12 +3,11 @@
 Run as `python -m kernelevolve.proposers.builtin.inductor_extract FOLDER` with `FOLDER/request.json` = {"task": {...}, "n_threads": n}. Writes
 `FOLDER/answer.json`: {"codes": {"vec": wrapper source, "auto": the same without explicit vectors}, "sources":
 {the same keys: the reference's argument behind each graph input}, "axes": [axes the reference takes as arguments],
-"isa": ..., "torch": ...} or {"error": one line}.
+"hidden": {other tensors it takes, such as a module's counters: {"dtype", "sizes"}}, "isa": ...} or {"error": one line}.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
@@ -51,16 +50,16 @@ def _extract(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     module = TaskModule(task, folder / "files")
     inputs = module.make_inputs(task.shapes.shown[0], seed=0)
     _mark_fixed(task, inputs)
-    taken = inspect.signature(module.reference).parameters
-    axes = {name: size for name, size in task.shapes.shown[0].items() if name in taken and name not in inputs}
+    axes = module.sizes_for(module.reference, task.shapes.shown[0])
     isa = str(pick_vec_isa())
     codes, sources = {}, {}
+    hidden: dict[str, Any] = {}
     for name, simdlen in (("vec", None), ("auto", 1)):
         if name == "vec" and not isa.startswith(("avx512", "avx2")):
             continue
         with config.patch({"cpp.simdlen": simdlen}):
-            codes[name], sources[name] = _capture(module.reference, inputs | axes)
-    return {"codes": codes, "sources": sources, "axes": list(axes), "isa": isa, "torch": torch.__version__}
+            codes[name], sources[name] = _capture(module.reference, inputs | axes, hidden)
+    return {"codes": codes, "sources": sources, "axes": list(axes), "hidden": hidden, "isa": isa}
 
 
 def _mark_fixed(task: Any, inputs: dict[str, Any]) -> None:
@@ -77,7 +76,7 @@ def _mark_fixed(task: Any, inputs: dict[str, Any]) -> None:
                     torch._dynamo.mark_static(inputs[spec.name], index)
 
 
-def _capture(reference: Any, arguments: dict[str, Any]) -> tuple[str, list[str]]:
+def _capture(reference: Any, arguments: dict[str, Any], hidden: dict[str, Any]) -> tuple[str, list[str]]:
     import torch
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.graph import GraphLowering
@@ -96,6 +95,10 @@ def _capture(reference: Any, arguments: dict[str, Any]) -> tuple[str, list[str]]
                 source = node.meta["grapharg"].source
                 name = source.name() if callable(source.name) else source.name
                 sources.append(_argument(name))
+                value = node.meta.get("example_value")
+                if not name.startswith("L[") and isinstance(value, torch.Tensor):
+                    sizes = [int(size) for size in value.shape if isinstance(size, int)]
+                    hidden[name] = {"dtype": str(value.dtype).removeprefix("torch."), "sizes": sizes}
         return compile_fx(graph, example_inputs, decompositions=_decompositions())
 
     GraphLowering.save_output_code = staticmethod(save)  # the hook torch's own tests use

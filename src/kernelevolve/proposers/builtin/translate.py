@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kernelevolve.errors import ProposerError
@@ -58,7 +58,13 @@ Bound = View | Size
 class Translation:
     """The state while statements are read: names, C++ lines, and scratch roots."""
 
-    def __init__(self, task: Task, wrapper: Wrapper, sources: Sequence[str], axes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, task: Task, wrapper: Wrapper, sources: Sequence[str], *, axes: Sequence[str] = (),
+        hidden: Mapping[str, tuple[str, Sequence[int]]] | None = None,
+    ) -> None:  # fmt: skip
+        """`sources`: behind each graph input "input", "input:dim", or an axis the reference takes as an argument.
+        `hidden`: dtype and sizes of tensors that are none of the task's, such as a module's step counters; they get
+        scratch memory, for what is written there is no output."""
         from kernelevolve.proposers.builtin import fallbacks  # it works on the classes above
 
         self._calls = fallbacks.CALLS
@@ -72,6 +78,7 @@ class Translation:
         """Runtime parts that are needed: gemm, convolution, search."""
         self.prologue: list[str] = []
         self.returned: list[View] = []
+        self._hidden = hidden or {}
         self._bind_arguments(sources, axes)
         for statement in wrapper.statements:
             self._statement(statement)
@@ -128,6 +135,10 @@ class Translation:
             base, _, index = source.partition(":")
             if base in axes:
                 self.names[name] = self.sizes.of_dim(base)
+                continue
+            if source in self._hidden:
+                dtype, sizes = self._hidden[source]
+                self.new_buffer(name, dtype, [number(size) for size in sizes])
                 continue
             if base not in specs:
                 raise self.fail(f"it takes {source}, which is not an input of the task")

@@ -2,7 +2,7 @@
 // family: map_id
 // summary: open-addressing hash table of 32-bit positions, probed 8 values at a time with AVX-512 gathers
 // isa: avx512f avx512dq avx512vl
-// knob SLOTS_PER_KEY = 4 2 8
+// knob SLOTS_PER_KEY = 8 2 4
 // knob UNROLL = 4 1 2 8
 // knob STREAM_OUT = 0 1
 // knob MIN_PARALLEL = 8192 1024 65536

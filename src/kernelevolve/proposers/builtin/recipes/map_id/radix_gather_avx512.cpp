@@ -2,8 +2,8 @@
 // family: map_id
 // summary: bucket index over the leading bits of v - table[0], read with AVX-512 gathers; UNROLL x 8 values in flight
 // isa: avx512f avx512dq avx512vl
-// knob BUCKETS_PER_KEY = 4 1 2 8
-// knob UNROLL = 4 1 2 8
+// knob BUCKETS_PER_KEY = 2 1 4 8
+// knob UNROLL = 1 2 4 8
 // knob FREE_STEPS = 1 0 2 3
 // knob DIRECT_FACTOR = 8 0 2 32
 // knob HARDWARE_GATHER = 1 0

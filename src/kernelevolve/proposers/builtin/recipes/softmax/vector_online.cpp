@@ -2,6 +2,7 @@
 // family: softmax
 // summary: portable vectors and polynomial exp; maximum and sum found block by block, so long rows are read twice only
 // dtype: float32
+// fastmath: no
 // knob LANES = 16 8 4
 // knob BLOCK = 1024 256 4096
 // knob KEEP = 1 0
