@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kernelevolve.evaluation.compare import compare, relative_l2, unwritten
-from kernelevolve.evaluation.draws import tensor_bytes
+from kernelevolve.evaluation.tensors import tensor_bytes
 from kernelevolve.model.task import Rule, TensorSpec
 
 SCALED = Rule(kind="scaled", rtol=1e-5, rms=1e-5)
@@ -97,3 +97,12 @@ def test_relative_l2_of_nan_is_infinite() -> None:
     oracle = torch.ones(4, dtype=torch.float64)
     assert relative_l2(spec, tensor_bytes(torch.ones(4) * 1.01), oracle) == pytest.approx(0.01, rel=1e-3)
     assert relative_l2(spec, tensor_bytes(torch.full((4,), float("nan"))), oracle) == float("inf")
+
+
+def test_the_fast_way_and_the_slow_way_agree_at_the_edge() -> None:
+    oracle = torch.randn(20_000, dtype=torch.float64)
+    rms = float(oracle.pow(2).mean().sqrt())
+    allowed = SCALED.rtol * oracle.abs() + SCALED.rms * rms
+    for factor, passes in [(0.99, True), (-0.99, True), (1.02, False), (-1.02, False)]:
+        got = (oracle + factor * allowed).float()
+        assert judged(got, oracle) is passes

@@ -19,7 +19,7 @@ RECIPES = {
     "// knob LOAD = wide narrow\n// order: 20\n#include <cstdint>\n" + BODY,
     "streams": "// recipe: streams\n// family: double\n// summary: stores past the cache\n// isa: avx512f\n"
     "// fastmath: no\n// knob UNROLL = 2 4\n// order: 30\nint KE_THREADS_used;\n",
-    "elsewhere": "// recipe: elsewhere\n// family: double\n// summary: for a chip this is not\n// isa: sve\n// order: 5\n",
+    "elsewhere": "// recipe: elsewhere\n// family: double\n// summary: for another chip\n// isa: sve\n// order: 5\n",
 }
 
 

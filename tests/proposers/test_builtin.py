@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kernelevolve.errors import ProposerError
-from kernelevolve.model.brief import Attempt, Operator
+from kernelevolve.model.brief import Operator
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.task import Rule, SourceFile
 from kernelevolve.proposers.base import Proposer
@@ -133,21 +133,19 @@ def test_a_crossover_takes_the_better_recipe_and_knobs_of_both(proposer: Propose
 def test_a_crossover_of_two_recipes_keeps_the_better_ones_own_knobs(proposer: Proposer) -> None:
     blocks, streams = draft(proposer, "blocks"), draft(proposer, "streams")
     history = (sample_attempt(1, streams, speedup=1.1), sample_attempt(2, blocks, speedup=3.0))
-    (child,) = proposer.propose(
-        sample_brief(sample_task(), operator=Operator.CROSS, parents=history, history=history)
-    )
+    (child,) = proposer.propose(sample_brief(sample_task(), operator=Operator.CROSS, parents=history, history=history))
     assert child.origin.recipe == "double/blocks"
     assert changed(blocks, child) == {"UNROLL": "2"}
 
 
 def test_tries_every_setting_once_and_then_stops(proposer: Proposer) -> None:
-    history: tuple[Attempt, ...] = ()
     found = proposer.propose(sample_brief(sample_task(), n_wanted=10_000))
     assert len(found) == PLAIN + BLOCKS + STREAMS
     assert len({candidate.id for candidate in found}) == len(found)
     history = tuple(sample_attempt(step, candidate) for step, candidate in enumerate(found, 1))
     for operator in Operator:
-        assert proposer.propose(sample_brief(sample_task(), operator=operator, parents=history[:2], history=history)) == []
+        brief = sample_brief(sample_task(), operator=operator, parents=history[:2], history=history)
+        assert proposer.propose(brief) == []
     (last,) = proposer.propose(sample_brief(sample_task(), history=history[:-1]))
     assert last.id == found[-1].id
 

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
-
 from kernelevolve.evaluation.arena import Bytes, Layout, tensor_specs
 from kernelevolve.evaluation.channel import Arguments
+from kernelevolve.evaluation.compare import Answer
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
+from kernelevolve.evaluation.tensors import tensor_bytes
 from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, bytes_of
 from kernelevolve.toolchains.abi import is_scalar
 
@@ -22,7 +22,7 @@ class Draw:
     shape: Shape
     label: str
     inputs: Inputs
-    expected: dict[str, torch.Tensor]
+    answers: dict[str, Answer]
     sizes: dict[str, int]
     contents: dict[str, Bytes]
     n_bytes: dict[str, int]
@@ -44,7 +44,7 @@ class Draw:
     @property
     def bytes_moved(self) -> int:
         """Inputs read once, outputs written once; an in-place tensor counts for both."""
-        return sum(self.n_bytes.values()) + sum(self.n_bytes[name] for name in self.expected if name in self.contents)
+        return sum(self.n_bytes.values()) + sum(self.n_bytes[name] for name in self.answers if name in self.contents)
 
 
 def make_draw(module: TaskModule, shape: Shape, *, secret: str, label: str, variant: str, scale: float) -> Draw:
@@ -58,16 +58,10 @@ def make_draw(module: TaskModule, shape: Shape, *, secret: str, label: str, vari
     sizes = module.bind_sizes(shape, inputs, expected)
     contents = {spec.name: tensor_bytes(inputs[spec.name]) for spec in task.inputs if not is_scalar(spec)}
     n_bytes = {spec.name: bytes_of((spec,), sizes) for spec in tensor_specs(task.inputs, task.outputs)}
+    answers = {spec.name: Answer(spec, expected[spec.name], task.rule) for spec in task.written}
     return Draw(
-        shape=shape, label=label, inputs=inputs, expected=expected, sizes=sizes, contents=contents, n_bytes=n_bytes
+        shape=shape, label=label, inputs=inputs, answers=answers, sizes=sizes, contents=contents, n_bytes=n_bytes
     )
-
-
-def tensor_bytes(tensor: torch.Tensor) -> Bytes:
-    """The raw bytes of a contiguous tensor, without a copy."""
-    flat = tensor.detach().reshape(-1)
-    data: Bytes = (flat.view(torch.uint8) if flat.numel() else torch.empty(0, dtype=torch.uint8)).numpy()
-    return data
 
 
 def joint_layout(draws: list[Draw]) -> Layout:

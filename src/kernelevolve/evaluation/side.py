@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kernelevolve.evaluation.arena import Arena, Bytes, Layout
 from kernelevolve.evaluation.channel import Caller
-from kernelevolve.evaluation.compare import compare, unwritten
+from kernelevolve.evaluation.compare import same_bytes, unwritten
 from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.model.task import Task
@@ -100,10 +100,10 @@ class Side:
         for spec in self._task.written:
             got = self._arena.view(slot, self._layout, spec.name, draw.n_bytes[spec.name])
             known = self._right.get((index, spec.name))
-            if known is not None and known.tobytes() == got.tobytes():
+            if known is not None and same_bytes(known, got):
                 continue
             self.n_checks += 1
-            mismatch = compare(spec, got, draw.expected[spec.name], self._task.rule, draw.shape)
+            mismatch = draw.answers[spec.name].judge(got, draw.shape)
             if mismatch is not None:
                 outcome = (
                     Outcome.UNWRITTEN if unwritten(got) else Outcome.UNSTABLE if known is not None else Outcome.WRONG

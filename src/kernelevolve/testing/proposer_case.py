@@ -33,8 +33,9 @@ def sample_brief(
 ) -> Brief:  # fmt: skip
     move = Move(operator=operator, parents=tuple(parent.step for parent in parents))
     return Brief(
-        task=task.public(), facts=SAMPLE_FACTS, move=move, parents=parents, history=history, n_wanted=n_wanted, seed=seed
-    )
+        task=task.public(), facts=SAMPLE_FACTS, move=move, parents=parents, history=history, n_wanted=n_wanted,
+        seed=seed,
+    )  # fmt: skip
 
 
 class ProposerCase(ABC):
@@ -63,7 +64,8 @@ class ProposerCase(ABC):
                 self.make_task(), operator=operator, parents=tuple(best[:n_parents]), history=tuple(history), seed=step
             )
             for candidate in proposer.propose(brief):
-                history.append(sample_attempt(step, candidate, speedup=None if step % 5 == 0 else 1 + step * 7 % 11 / 10))
+                speedup = None if step % 5 == 0 else 1 + step * 7 % 11 / 10
+                history.append(sample_attempt(step, candidate, speedup=speedup))
         return history
 
     def test_offers_at_most_what_is_wanted_and_something_at_first(self, proposer: Proposer) -> None:

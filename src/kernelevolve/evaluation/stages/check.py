@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from kernelevolve.evaluation.arena import Arena, Layout
 from kernelevolve.evaluation.bench import Bench, Rolled
-from kernelevolve.evaluation.compare import compare, relative_l2, unwritten
-from kernelevolve.evaluation.draws import Draw, joint_layout, tensor_bytes
+from kernelevolve.evaluation.compare import relative_l2, same_bytes, unwritten
+from kernelevolve.evaluation.draws import Draw, joint_layout
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.runner import Runner
+from kernelevolve.evaluation.tensors import tensor_bytes
 from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Outcome
 
@@ -37,7 +38,7 @@ def _check_draw(task: Task, runner: Runner, arena: Arena, draw: Draw, timeout_s:
     _check_bounds(task, arena, layout, draw)
     for spec in task.written:
         got = arena.view(0, layout, spec.name, draw.n_bytes[spec.name])
-        mismatch = compare(spec, got, draw.expected[spec.name], task.rule, draw.shape)
+        mismatch = draw.answers[spec.name].judge(got, draw.shape)
         if mismatch is not None:
             outcome = Outcome.UNWRITTEN if not spec.in_place and unwritten(got) else Outcome.WRONG
             share = f"{mismatch.n_wrong} of {mismatch.n_total} elements of {spec.name}"
@@ -55,7 +56,7 @@ def _check_bounds(task: Task, arena: Arena, layout: Layout, draw: Draw) -> None:
     for spec in task.inputs:
         if spec.name in draw.contents and not spec.in_place:
             held = arena.view(0, layout, spec.name, draw.n_bytes[spec.name])
-            if held.tobytes() != draw.contents[spec.name].tobytes():
+            if not same_bytes(held, draw.contents[spec.name]):
                 raise CandidateFault(Outcome.INPUT_CHANGED, f"input {spec.name} was changed (shape {_words(draw)})")
 
 

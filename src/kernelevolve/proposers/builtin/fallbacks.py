@@ -34,8 +34,7 @@ def _matrix(view: View, *, batched: bool, like: View | None = None) -> str:
     sizes = [number(1)] * (wanted - len(sizes)) + sizes
     if like:
         strides = [
-            stride if size.same(full) else Size(f"({size.text} == 1 ? 0 : {stride.text})", stride.samples)
-            for size, stride, full in zip(sizes, strides, like.sizes, strict=True)
+            _broadcast(size, stride, full) for size, stride, full in zip(sizes, strides, like.sizes, strict=True)
         ]
         sizes = list(like.sizes)
     if not batched:
@@ -43,6 +42,13 @@ def _matrix(view: View, *, batched: bool, like: View | None = None) -> str:
     kind = ("const " if like or not view.root.writable else "") + CPP_TYPES[view.root.dtype]
     lists = [", ".join(size.text for size in row) for row in (sizes, strides)]
     return f"ke::Matrix<{kind}>{{{view.pointer()}, {{{lists[0]}}}, {{{lists[1]}}}}}"
+
+
+def _broadcast(size: Size, stride: Size, full: Size) -> Size:
+    """The stride with which a dim of `size` is read `full` times."""
+    if size.constant == 1:
+        return number(0)
+    return stride if size.same(full) else Size(f"({size.text} == 1 ? 0 : {stride.text})", stride.samples)
 
 
 def _multiply(t: Translation, left: View, right: View, out: View, *, batched: bool, more: str = "") -> None:
@@ -144,7 +150,8 @@ def _bucketize(t: Translation, call: ast.Call, result: str | None) -> None:
 def _cumsum(t: Translation, call: ast.Call, result: str | None) -> None:
     x = t.view(call.args[0])
     dim = int(str(_literal(call, 1, "dim", 0)))
-    if result is None or call.keywords or not x.sizes:
+    given = {keyword.arg for keyword in call.keywords if ast.unparse(keyword.value) != "None"}
+    if result is None or given - {"dim"} or not x.sizes:
         raise t.fail(ast.unparse(call)[:120])
     if x.root.dtype not in ("float32", "float64", "int64"):
         raise t.fail(f"a cumulative sum of {x.root.dtype}")

@@ -30,8 +30,11 @@ VERSION = 1
 TIMEOUT_S = 180.0
 RUNTIME = Path(__file__).parent / "runtime"
 SCHEDULES = {
-    "default": "", "dynamic": "schedule(dynamic, 1)", "dynamic16": "schedule(dynamic, 16)", "guided": "schedule(guided)",
-}  # fmt: skip
+    "default": "",
+    "dynamic": "schedule(dynamic, 1)",
+    "dynamic16": "schedule(dynamic, 16)",
+    "guided": "schedule(guided)",
+}
 GEMM_KNOBS = (
     Knob(name="MR", values=("6", "4", "8", "12")),
     Knob(name="KC", values=("256", "128", "512")),
@@ -114,7 +117,14 @@ def inductor_arm(task: Task, facts: PlatformFacts, extraction: Extraction) -> Ar
     """Raises ProposerError when the wrapper has something that cannot be translated."""
     if extraction.error:
         raise ProposerError(f"Inductor cannot compile the reference: {extraction.error}")
-    bodies = {name: _body(task, code, name, extraction) for name, code in extraction.codes.items()}
+    bodies, reasons = {}, []
+    for name in extraction.codes:
+        try:
+            bodies[name] = _body(task, name, extraction)
+        except ProposerError as error:
+            reasons.append(error)
+    if not bodies:
+        raise reasons[0]
     text = "\n".join(bodies.values())
     rounding = task.rule.kind == "scaled"
     knobs = [Knob(name="SIMD", values=tuple(bodies))]
@@ -145,9 +155,9 @@ def inductor_arm(task: Task, facts: PlatformFacts, extraction: Extraction) -> Ar
     )
 
 
-def _body(task: Task, code: str, name: str, extraction: Extraction) -> str:
+def _body(task: Task, name: str, extraction: Extraction) -> str:
     """Kernels and the entry point."""
-    wrapper = parse_wrapper(code)
+    wrapper = parse_wrapper(extraction.codes[name])
     hidden = {source: (tensor.dtype, tensor.sizes) for source, tensor in extraction.hidden.items()}
     translation = Translation(task, wrapper, extraction.sources[name], axes=extraction.axes, hidden=hidden)
     runtime = [
@@ -166,11 +176,9 @@ def _body(task: Task, code: str, name: str, extraction: Extraction) -> str:
             lines.append(f"auto* v_{root.name} = (void*)ke_free;")
             lines.append(f"ke_free += ke::rounded(({root.size.text}) * {_bytes(root.dtype)});")
     lines += translation.lines
-    body = "\n".join(f"    {line}" for line in lines)
-    return (
-        "\n".join([*runtime, *kernels])
-        + f'\nextern "C" {prototype(task)} {{\n    static thread_local ke::Scratch ke_scratch;\n{body}\n    return 0;\n}}\n'
-    )
+    lines = ["static thread_local ke::Scratch ke_scratch;", *lines, "return 0;"]
+    body = "".join(f"    {line}\n" for line in lines)
+    return "\n".join([*runtime, *kernels, f'extern "C" {prototype(task)} {{\n{body}}}\n'])
 
 
 def _preamble(isa: str, simd: str, rounding: bool, body: str) -> str:

@@ -1,9 +1,12 @@
 """A child process: asks Inductor for the C++ of a task's reference and writes it down. Nothing of it is compiled.
 
-Run as `python -m kernelevolve.proposers.builtin.inductor_extract FOLDER` with `FOLDER/request.json` = {"task": {...}, "n_threads": n}. Writes
-`FOLDER/answer.json`: {"codes": {"vec": wrapper source, "auto": the same without explicit vectors}, "sources":
-{the same keys: the reference's argument behind each graph input}, "axes": [axes the reference takes as arguments],
-"hidden": {other tensors it takes, such as a module's counters: {"dtype", "sizes"}}, "isa": ...} or {"error": one line}.
+Run as `python -m kernelevolve.proposers.builtin.inductor_extract FOLDER`. `FOLDER/request.json` is
+{"task": {...}, "n_threads": n}. Writes `FOLDER/answer.json`, either {"error": one line} or
+    codes    "vec": the module Inductor writes; "auto": the same without explicit vectors
+    sources  for each of the two: the reference's argument behind each graph input
+    axes     the axes that the reference takes as arguments
+    hidden   dtype and sizes of other tensors it takes, such as a module's counters
+    isa      what the vectors are made for
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ def _extract(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     import torch
     from torch._inductor import config
     from torch._inductor.cpu_vec_isa import pick_vec_isa
+    from torch._inductor.exc import InductorError
     from torch.fx.experimental import _config as symbolic
 
     from kernelevolve.evaluation.task_module import TaskModule
@@ -43,7 +47,7 @@ def _extract(request: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     task = Task.model_validate(request["task"])
     torch.set_num_threads(request["n_threads"])
-    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]  # its kernels live in libraries, not in source
+    torch.backends.mkldnn.enabled = False  # its kernels live in libraries, not in source
     config.force_disable_caches = True
     config.layout_optimization = False
     symbolic.use_duck_shape = False  # axes of one size in the example need not be one axis
@@ -58,7 +62,11 @@ def _extract(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         if name == "vec" and not isa.startswith(("avx512", "avx2")):
             continue
         with config.patch({"cpp.simdlen": simdlen}):
-            codes[name], sources[name] = _capture(module.reference, inputs | axes, hidden)
+            try:
+                codes[name], sources[name] = _capture(module.reference, inputs | axes, hidden)
+            except InductorError:  # some faults lie in fusing loops
+                with config.patch({"max_fusion_size": 1}):
+                    codes[name], sources[name] = _capture(module.reference, inputs | axes, hidden)
     return {"codes": codes, "sources": sources, "axes": list(axes), "hidden": hidden, "isa": isa}
 
 

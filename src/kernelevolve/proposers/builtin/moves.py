@@ -16,9 +16,9 @@ from kernelevolve.proposers.builtin.flags import from_flags
 
 HOP = 0.15
 """Share of mutations that move to another arm instead of changing a knob."""
-PAIR = 0.25
+PAIR = 0.3
 """Share of mutations that change two knobs."""
-TEMPERATURE = 0.08
+TEMPERATURE = 0.05
 """ln(speedup) by which a choice must look better to be e times as likely."""
 UNTRIED = 0.10
 NEIGHBOUR = 0.04

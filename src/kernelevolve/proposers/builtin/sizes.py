@@ -6,7 +6,8 @@ both shapes mean equal expressions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelevolve.model.task import Task, TensorSpec, evaluate_dim
@@ -15,6 +16,12 @@ _PRIMES = (
     103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181,
     191, 193, 197, 199, 211, 223, 227, 229, 233, 239, 241, 251, 257, 263, 269, 271,
 )  # fmt: skip
+
+
+_FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "max": max, "min": min,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,26 +48,18 @@ def number(value: int) -> Size:
     return Size(str(value), (value, value))
 
 
-def combine(operator: str, left: Size, right: Size) -> Size:
+def combine(name: str, left: Size, right: Size) -> Size:
     """Raises ZeroDivisionError for a division by a size that is 0."""
-    functions = {
-        "+": lambda a, b: a + b,
-        "-": lambda a, b: a - b,
-        "*": lambda a, b: a * b,
-        "//": lambda a, b: a // b,
-        "%": lambda a, b: a % b,
-        "max": max,
-        "min": min,
-    }
-    first, second = (functions[operator](a, b) for a, b in zip(left.samples, right.samples, strict=True))
-    if operator in ("max", "min"):
-        text = f"std::{operator}<int64_t>({left.text}, {right.text})"
-    elif operator == "//":
+    function = _FUNCTIONS[name]
+    first, second = (function(a, b) for a, b in zip(left.samples, right.samples, strict=True))
+    if name in ("max", "min"):
+        text = f"std::{name}<int64_t>({left.text}, {right.text})"
+    elif name == "//":
         text = f"ke::floor_divide({left.text}, {right.text})"
-    elif operator == "%":
+    elif name == "%":
         text = f"({left.text} - {right.text} * ke::floor_divide({left.text}, {right.text}))"
     else:
-        text = f"({left.text} {operator} {right.text})"
+        text = f"({left.text} {name} {right.text})"
     if left.constant is not None and right.constant is not None:
         text = str(first)
     return Size(text, (first, second))

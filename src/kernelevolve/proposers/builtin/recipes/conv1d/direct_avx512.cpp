@@ -50,7 +50,8 @@ static void pack_window(const float* x, int64_t ci, int64_t length, int64_t l0, 
             for (int t = 0; t < 3; ++t)
                 for (int64_t c = 0; c < WIDTH; c += 16) {
                     const int64_t at = l0 + c + t - 1;
-                    _mm512_store_ps(to + t * WIDTH + c, _mm512_maskz_loadu_ps(lanes_between(-at, length - at), row + at));
+                    const __mmask16 inside = lanes_between(-at, length - at);
+                    _mm512_store_ps(to + t * WIDTH + c, _mm512_maskz_loadu_ps(inside, row + at));
                 }
         } else {
             for (int64_t c = 0; c < STRIDE; c += 16) {
@@ -61,14 +62,17 @@ static void pack_window(const float* x, int64_t ci, int64_t length, int64_t l0, 
     }
 }
 
+// Sums over channels are taken in pieces of CHAIN, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 128;
+
 template <int V>
 static void tile(const float* weights, const float* window, const float* bias, int64_t ci, float* out, int64_t length,
-                 int64_t channels, int64_t width) {
+                 int64_t channels, int64_t width, bool add) {
     __m512 acc[MR][V];
 #pragma GCC unroll 16
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) acc[r][v] = _mm512_set1_ps(bias[r]);
+        for (int v = 0; v < V; ++v) acc[r][v] = add ? _mm512_setzero_ps() : _mm512_set1_ps(bias[r]);
     for (int64_t i = 0; i < ci; ++i)
 #pragma GCC unroll 3
         for (int t = 0; t < 3; ++t) {
@@ -89,8 +93,11 @@ static void tile(const float* weights, const float* window, const float* bias, i
         if (r < channels) {
             float* o = out + r * length;
 #pragma GCC unroll 4
-            for (int v = 0; v < V - 1; ++v) _mm512_storeu_ps(o + v * 16, acc[r][v]);
-            _mm512_mask_storeu_ps(o + (V - 1) * 16, last, acc[r][V - 1]);
+            for (int v = 0; v < V; ++v) {
+                const __mmask16 lanes = v == V - 1 ? last : (__mmask16)0xffff;
+                if (add) acc[r][v] = _mm512_add_ps(acc[r][v], _mm512_maskz_loadu_ps(lanes, o + v * 16));
+                _mm512_mask_storeu_ps(o + v * 16, lanes, acc[r][v]);
+            }
         }
 }
 
@@ -99,7 +106,9 @@ static inline void tile_of(int64_t vectors, const float* weights, const float* w
                            float* out, int64_t length, int64_t channels, int64_t width) {
     if constexpr (V > 1)
         if (vectors < V) return tile_of<V - 1>(vectors, weights, window, bias, ci, out, length, channels, width);
-    tile<V>(weights, window, bias, ci, out, length, channels, width);
+    for (int64_t i = 0; i == 0 || i < ci; i += CHAIN)
+        tile<V>(weights + i * 3 * MR, window + i * STRIDE, bias, std::min(CHAIN, ci - i), out, length, channels, width,
+                i > 0);
 }
 
 extern "C" int conv1d(const float* x, const float* weight, const float* bias, float* out, int64_t B, int64_t CI,

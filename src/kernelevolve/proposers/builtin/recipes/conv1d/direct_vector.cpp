@@ -20,13 +20,17 @@
 typedef float Vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 static constexpr int64_t WIDTH = LANES * NV, STRIDE = WIDTH + 16;
 
+// Sums over channels are taken in pieces of CHAIN, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 128;
+
 // MR channels x WIDTH positions; window rows start one position before the first output.
-static void tile(const float* weights, const float* window, const float* bias, int64_t ci, float (&block)[MR][WIDTH]) {
+static void tile(const float* weights, const float* window, const float* bias, int64_t ci, float (&block)[MR][WIDTH],
+                 bool add) {
     Vec acc[MR][NV];
 #pragma GCC unroll 8
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v) acc[r][v] = Vec{} + bias[r];
+        for (int v = 0; v < NV; ++v) acc[r][v] = Vec{} + (add ? 0.f : bias[r]);
     for (int64_t i = 0; i < ci; ++i)
 #pragma GCC unroll 3
         for (int t = 0; t < 3; ++t) {
@@ -39,7 +43,10 @@ static void tile(const float* weights, const float* window, const float* bias, i
 #pragma GCC unroll 8
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v) *(Vec*)(block[r] + v * LANES) = acc[r][v];
+        for (int v = 0; v < NV; ++v) {
+            Vec* to = (Vec*)(block[r] + v * LANES);
+            *to = add ? *to + acc[r][v] : acc[r][v];
+        }
 }
 
 extern "C" int conv1d(const float* x, const float* weight, const float* bias, float* out, int64_t B, int64_t CI,
@@ -64,7 +71,9 @@ extern "C" int conv1d(const float* x, const float* weight, const float* bias, fl
                 std::memcpy(row + (from - l0 + 1), x + (b * CI + i) * L + from, (to - from) * sizeof(float));
             }
             for (int64_t g = 0; g < groups; ++g) {
-                tile(packed.data() + g * CI * 3 * MR, window.data(), biases.data() + g * MR, CI, block);
+                for (int64_t i = 0; i == 0 || i < CI; i += CHAIN)
+                    tile(packed.data() + (g * CI + i) * 3 * MR, window.data() + i * STRIDE, biases.data() + g * MR,
+                         std::min(CHAIN, CI - i), block, i > 0);
                 for (int64_t r = 0; r < std::min<int64_t>(MR, CO - g * MR); ++r)
                     std::memcpy(out + (b * CO + g * MR + r) * L + l0, block[r], width * sizeof(float));
             }

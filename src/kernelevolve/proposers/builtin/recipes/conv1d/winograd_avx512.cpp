@@ -6,7 +6,7 @@
 // knob TILE = 2 4
 // knob MR = 8 6 12 4
 // knob NV = 3 2 4
-// knob CHAIN = 1000000 32 48
+// knob CHAIN = 128 32 48
 // order: 40
 //
 // TILE: outputs per tile: 2 saves a third of the multiplications, 4 saves half and rounds a little more.
@@ -79,8 +79,10 @@ static inline void outputs(const V (&m)[POINTS], V bias, float* to) {
         const V y0 = bias + m[0] + (s + t), y1 = _mm512_fmadd_ps(lit(PB), e, _mm512_fmadd_ps(lit(PA), d, bias));
         const V y2 = _mm512_fmadd_ps(lit(BB), t, _mm512_fmadd_ps(lit(AA), s, bias));
         const V y3 = _mm512_fmadd_ps(lit(PB * BB), e, _mm512_fmadd_ps(lit(PA * AA), d, bias + m[5]));
-        const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(y0, y1)), b = _mm512_castps_pd(_mm512_unpackhi_ps(y0, y1));
-        const __m512d c = _mm512_castps_pd(_mm512_unpacklo_ps(y2, y3)), f = _mm512_castps_pd(_mm512_unpackhi_ps(y2, y3));
+        const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(y0, y1));
+        const __m512d b = _mm512_castps_pd(_mm512_unpackhi_ps(y0, y1));
+        const __m512d c = _mm512_castps_pd(_mm512_unpacklo_ps(y2, y3));
+        const __m512d f = _mm512_castps_pd(_mm512_unpackhi_ps(y2, y3));
         // Quarter j of r_i holds the four outputs of tile 4j + i; a 4x4 transpose of quarters puts tiles in order.
         const V r0 = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c)), r1 = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
         const V r2 = _mm512_castpd_ps(_mm512_unpacklo_pd(b, f)), r3 = _mm512_castpd_ps(_mm512_unpackhi_pd(b, f));
@@ -100,12 +102,14 @@ struct Tiles {
 };
 
 // planes[k][16 + i] = x[TILE * t + k] of tile g0 + i, for i in [-1, WIDTH]; zero outside the batch or the row.
-static void split_phases(const float* x, int64_t ci, int64_t i, const Tiles& s, int64_t g0, float (&planes)[TILE][PLANE]) {
+static void split_phases(const float* x, int64_t ci, int64_t i, const Tiles& s, int64_t g0,
+                         float (&planes)[TILE][PLANE]) {
     std::memset(planes, 0, sizeof planes);
     for (int64_t g = std::max<int64_t>(g0 - 1, 0), end = std::min(g0 + WIDTH + 1, s.count); g < end;) {
         const int64_t b = g / s.per, t = g % s.per, stop = std::min(end, (b + 1) * s.per);
         const float* row = x + (b * ci + i) * s.length + t * TILE;
-        const int64_t left = s.length - t * TILE, full = std::clamp<int64_t>(left / TILE, 0, stop - g), at = 16 + g - g0;
+        const int64_t left = s.length - t * TILE, at = 16 + g - g0;
+        const int64_t full = std::clamp<int64_t>(left / TILE, 0, stop - g);
 #pragma omp simd
         for (int64_t j = 0; j < full; ++j)
             for (int k = 0; k < TILE; ++k) planes[k][at + j] = row[j * TILE + k];

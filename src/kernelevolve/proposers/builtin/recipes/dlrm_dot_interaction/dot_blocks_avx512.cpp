@@ -39,7 +39,8 @@ static inline __m512 sum_each(const __m512* v) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
         const __m512d lo = _mm512_castps_pd(a[2 * i]), hi = _mm512_castps_pd(a[2 * i + 1]);
-        b[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(lo, hi)), _mm512_castpd_ps(_mm512_unpackhi_pd(lo, hi)));
+        b[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(lo, hi)),
+                             _mm512_castpd_ps(_mm512_unpackhi_pd(lo, hi)));
     }
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i)
@@ -111,7 +112,8 @@ extern "C" int dlrm_dot_interaction(const float* dense, const float* sparse, flo
 #pragma omp parallel for SCHEDULE num_threads(KE_THREADS)
     for (int64_t b = 0; b < B; ++b) {
         if (AHEAD && b + 1 < B)
-            for (int64_t c = 0; c < F * D; c += 16) _mm_prefetch((const char*)(sparse + (b + 1) * F * D + c), _MM_HINT_T1);
+            for (int64_t c = 0; c < F * D; c += 16)
+                _mm_prefetch((const char*)(sparse + (b + 1) * F * D + c), _MM_HINT_T1);
         one_sample(dense + b * D, sparse + b * F * D, out + b * width, F + 1, D);
     }
     return 0;

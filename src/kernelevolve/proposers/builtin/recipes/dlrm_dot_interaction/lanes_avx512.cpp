@@ -30,12 +30,16 @@ static Buffer make_buffer(int64_t n) { return Buffer((float*)std::aligned_alloc(
 static inline __mmask16 first_lanes(int64_t n) { return n >= 16 ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1); }
 
 // Transposes 16 rows of up to 16 floats: column c goes to to[c * ld].
-static inline void transpose16(const float* const (&from)[16], __mmask16 lanes, float* to, int64_t ld, int64_t columns) {
+static inline void transpose16(const float* const (&from)[16], __mmask16 lanes, float* to, int64_t ld,
+                               int64_t columns) {
     __m512 a[16], b[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) a[i] = _mm512_maskz_loadu_ps(lanes, from[i]);
 #pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]), b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    for (int i = 0; i < 16; i += 2) {
+        b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < 16; i += 4)
 #pragma GCC unroll 2
@@ -47,8 +51,10 @@ static inline void transpose16(const float* const (&from)[16], __mmask16 lanes, 
     // a[4g + c] holds column 4m + c of rows 4g..4g+3 in its m-th quarter; now gather the quarters.
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) {
-        const __m512 even0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0x88), odd0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0xdd);
-        const __m512 even1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0x88), odd1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0xdd);
+        const __m512 even0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0x88);
+        const __m512 odd0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0xdd);
+        const __m512 even1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0x88);
+        const __m512 odd1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0xdd);
         b[c] = _mm512_shuffle_f32x4(even0, even1, 0x88);
         b[4 + c] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
         b[8 + c] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
@@ -67,7 +73,7 @@ static void tile(const float* panel, int64_t ld, int64_t depth, int64_t i, int64
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
-            acc[r][v] = add ? _mm512_load_ps(sums + (i + r) * ld + j + v * 16) : _mm512_setzero_ps();
+            acc[r][v] = _mm512_setzero_ps();
     for (int64_t c = 0; c < depth; ++c) {
         __m512 u[V];
 #pragma GCC unroll 4
@@ -82,7 +88,10 @@ static void tile(const float* panel, int64_t ld, int64_t depth, int64_t i, int64
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) _mm512_store_ps(sums + (i + r) * ld + j + v * 16, acc[r][v]);
+        for (int v = 0; v < V; ++v) {
+            float* to = sums + (i + r) * ld + j + v * 16;  // a sum of DEPTH-long sums rounds less than one long one
+            _mm512_store_ps(to, add ? _mm512_add_ps(_mm512_load_ps(to), acc[r][v]) : acc[r][v]);
+        }
 }
 
 template <int R, int V>

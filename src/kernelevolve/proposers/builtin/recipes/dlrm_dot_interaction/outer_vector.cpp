@@ -20,8 +20,12 @@
 typedef float Vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 static constexpr int64_t PANEL = LANES * NV;
 
+// Long sums are taken in pieces of CHAIN terms, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 256;
+
 // Products of ROWS consecutive rows (from row i) with PANEL consecutive columns; `stack` is d x ld, transposed.
-static inline void tile(const float* stack, int64_t ld, int64_t d, int64_t i, int64_t j, float (&block)[ROWS][PANEL]) {
+static inline void tile(const float* stack, int64_t ld, int64_t d, int64_t i, int64_t j, float (&block)[ROWS][PANEL],
+                        bool add) {
     Vec acc[ROWS][NV];
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; ++r)
@@ -37,7 +41,10 @@ static inline void tile(const float* stack, int64_t ld, int64_t d, int64_t i, in
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v) *(Vec*)(block[r] + v * LANES) = acc[r][v];
+        for (int v = 0; v < NV; ++v) {
+            Vec* to = (Vec*)(block[r] + v * LANES);
+            *to = add ? *to + acc[r][v] : acc[r][v];
+        }
 }
 
 extern "C" int dlrm_dot_interaction(const float* dense, const float* sparse, float* out, int64_t B, int64_t F,
@@ -55,7 +62,8 @@ extern "C" int dlrm_dot_interaction(const float* dense, const float* sparse, flo
             float* pairs = out + b * width + D;
             for (int64_t i = 0; i < F; i += ROWS)
                 for (int64_t j = i + 1; j < n; j += PANEL) {
-                    tile(stack.data(), ld, D, i, j, block);
+                    for (int64_t c = 0; c == 0 || c < D; c += CHAIN)
+                        tile(stack.data() + c * ld, ld, std::min(CHAIN, D - c), i, j, block, c > 0);
                     for (int64_t row = i; row < std::min<int64_t>(i + ROWS, F); ++row) {
                         const int64_t from = std::max(j, row + 1), to = std::min(j + PANEL, n);
                         const int64_t start = row * (2 * n - row - 1) / 2 - row - 1;

@@ -13,6 +13,24 @@
 #define KE_THREADS 1
 #endif
 
+// to[s] = <p, q + s * d> for N rows; long sums in pieces, which rounds less than one long chain.
+template <int N>
+static inline void dots(const float* p, const float* q, int64_t d, float* to) {
+    constexpr int64_t CHAIN = 256;
+    for (int s = 0; s < N; ++s) to[s] = 0.f;
+    for (int64_t c0 = 0; c0 < d; c0 += CHAIN) {
+        float sum[N] = {};
+        const int64_t c1 = std::min(d, c0 + CHAIN);
+        for (int s = 0; s < N; ++s) {
+            float part = 0.f;
+#pragma omp simd reduction(+ : part)
+            for (int64_t c = c0; c < c1; ++c) part += p[c] * q[s * d + c];
+            sum[s] = part;
+        }
+        for (int s = 0; s < N; ++s) to[s] += sum[s];
+    }
+}
+
 extern "C" int dlrm_dot_interaction(const float* dense, const float* sparse, float* out, int64_t B, int64_t F,
                                     int64_t D) {
     const int64_t width = D + F * (F + 1) / 2;
@@ -26,20 +44,8 @@ extern "C" int dlrm_dot_interaction(const float* dense, const float* sparse, flo
         for (int64_t i = 0; i < F; ++i) {
             const float* p = i == 0 ? first : others + (i - 1) * D;
             int64_t j = i;  // row j of `others` is row j + 1 of the stack
-            for (; j + PAIRS <= F; j += PAIRS) {
-                float sum[PAIRS] = {};
-                const float* q = others + j * D;
-#pragma omp simd reduction(+ : sum[:PAIRS])
-                for (int64_t c = 0; c < D; ++c)
-                    for (int s = 0; s < PAIRS; ++s) sum[s] += p[c] * q[s * D + c];
-                for (int s = 0; s < PAIRS; ++s) *o++ = sum[s];
-            }
-            for (; j < F; ++j) {
-                float sum = 0.f;
-#pragma omp simd reduction(+ : sum)
-                for (int64_t c = 0; c < D; ++c) sum += p[c] * others[j * D + c];
-                *o++ = sum;
-            }
+            for (; j + PAIRS <= F; j += PAIRS, o += PAIRS) dots<PAIRS>(p, others + j * D, D, o);
+            for (; j < F; ++j) dots<1>(p, others + j * D, D, o++);
         }
     }
     return 0;

@@ -4,7 +4,7 @@
 // isa: avx512f avx512dq
 // dtype: float32
 // knob ROWS = 1 2 4
-// knob AHEAD = 8 0 16 32
+// knob AHEAD = 0 8 16 32
 // knob STREAM = 0 1
 // knob ANSWER = split updated
 // order: 30

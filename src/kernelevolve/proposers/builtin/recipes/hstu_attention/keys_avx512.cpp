@@ -1,6 +1,6 @@
 // recipe: keys_avx512
 // family: hstu_attention
-// summary: keys in the lanes: K^T and V of a head packed once into panels, query rows in register tiles, causal part only
+// summary: keys in the lanes: K^T and V of a head packed into panels, query rows in register tiles, causal part only
 // isa: avx512f avx512dq
 // dtype: float32
 // knob MR = 6 8 12 4
@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <type_traits>
 
 #ifndef KE_THREADS
 #define KE_THREADS 1
@@ -57,12 +58,16 @@ static inline __m512 weight(__m512 a, __m512 scale) {
 }
 
 // Transposes 16 rows of up to 16 floats (lanes past the end read as zero): column c goes to to[c * ld].
-static inline void transpose16(const float* const (&from)[16], __mmask16 lanes, float* to, int64_t ld, int64_t columns) {
+static inline void transpose16(const float* const (&from)[16], __mmask16 lanes, float* to, int64_t ld,
+                               int64_t columns) {
     __m512 a[16], b[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) a[i] = _mm512_maskz_loadu_ps(lanes, from[i]);
 #pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]), b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    for (int i = 0; i < 16; i += 2) {
+        b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < 16; i += 4)
 #pragma GCC unroll 2
@@ -74,8 +79,10 @@ static inline void transpose16(const float* const (&from)[16], __mmask16 lanes, 
     // a[4g + c] holds column 4m + c of rows 4g..4g+3 in its m-th quarter; now gather the quarters.
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) {
-        const __m512 even0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0x88), odd0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0xdd);
-        const __m512 even1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0x88), odd1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0xdd);
+        const __m512 even0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0x88);
+        const __m512 odd0 = _mm512_shuffle_f32x4(a[c], a[4 + c], 0xdd);
+        const __m512 even1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0x88);
+        const __m512 odd1 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0xdd);
         b[c] = _mm512_shuffle_f32x4(even0, even1, 0x88);
         b[4 + c] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
         b[8 + c] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
@@ -99,7 +106,8 @@ struct Head {
             for (int64_t c = 0; c < d; c += 16) {
                 const float* from[16];
                 for (int64_t r = 0; r < 16; ++r) from[r] = k + std::min(j + r, n - 1) * stride + c;
-                transpose16(from, first_lanes(d - c), keys + j / WIDTH * WIDTH * d + c * WIDTH + j % WIDTH, WIDTH, d - c);
+                float* to = keys + j / WIDTH * WIDTH * d + c * WIDTH + j % WIDTH;
+                transpose16(from, first_lanes(d - c), to, WIDTH, d - c);
             }
         for (int64_t j = 0; j < count; ++j)
             for (int64_t c = 0; c < ldv; c += 16)
@@ -109,7 +117,8 @@ struct Head {
 
 // acc[r][.] += sum_s a[r * lda + s] * b[s * ldb][.]
 template <int R, int V>
-static inline void multiply(__m512 (&acc)[R][V], const float* a, int64_t lda, const float* b, int64_t ldb, int64_t steps) {
+static inline void multiply(__m512 (&acc)[R][V], const float* a, int64_t lda, const float* b, int64_t ldb,
+                            int64_t steps) {
     for (int64_t s = 0; s < steps; ++s) {
         __m512 u[V];
 #pragma GCC unroll 4
@@ -153,13 +162,17 @@ static inline void mix(const float* weights, const float* values, int64_t ldv, i
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
-            acc[r][v] = _mm512_maskz_loadu_ps(!add ? 0 : v == V - 1 ? last : (__mmask16)0xffff, out + r * stride + v * 16);
+            acc[r][v] = _mm512_setzero_ps();
     multiply<R, V>(acc, weights, WIDTH, values, ldv, count);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v)
-            _mm512_mask_storeu_ps(out + r * stride + v * 16, v == V - 1 ? last : (__mmask16)0xffff, acc[r][v]);
+        for (int v = 0; v < V; ++v) {
+            const __mmask16 lanes = v == V - 1 ? last : (__mmask16)0xffff;
+            float* to = out + r * stride + v * 16;  // a sum of short sums rounds less than one long one
+            if (add) acc[r][v] = _mm512_add_ps(acc[r][v], _mm512_maskz_loadu_ps(lanes, to));
+            _mm512_mask_storeu_ps(to, lanes, acc[r][v]);
+        }
 }
 
 // Calls body with the compile-time constant nearest above: f(n) for n in 1..MAX.

@@ -18,7 +18,8 @@
 
 // N dot products of q with consecutive keys, as weights silu(alpha * dot) / length.
 template <int N>
-static inline void weigh(const float* q, const float* k, int64_t stride, int64_t d, float alpha, float scale, float* to) {
+static inline void weigh(const float* q, const float* k, int64_t stride, int64_t d, float alpha, float scale,
+                         float* to) {
     float sum[N] = {};
 #pragma omp simd reduction(+ : sum[:N])
     for (int64_t c = 0; c < d; ++c)
@@ -41,7 +42,7 @@ extern "C" int hstu_attention(const float* q, const float* k, const float* v, co
     const int64_t stride = H * D;
 #pragma omp parallel num_threads(KE_THREADS)
     {
-        std::vector<float> weights;
+        std::vector<float> weights, part(D);
 #pragma omp for schedule(dynamic, CHUNK)
         for (int64_t task = 0; task < B * H; ++task) {
             const int64_t b = task / H, n = offsets[b + 1] - offsets[b], base = offsets[b] * stride + task % H * D;
@@ -57,7 +58,11 @@ extern "C" int hstu_attention(const float* q, const float* k, const float* v, co
                 for (; j < seen; ++j) weigh<1>(qi, kb + j * stride, stride, D, a, scale, &weights[j]);
                 weigh<1>(qi, kb + i * stride, stride, D, a, scale, &own);
                 std::fill(o, o + D, 0.f);
-                for (j = 0; j < seen; ++j) add_row(o, vb + j * stride, weights[j], D);
+                for (int64_t j0 = 0; j0 < seen; j0 += 64) {  // a sum of short sums rounds less than one long one
+                    std::fill(part.begin(), part.end(), 0.f);
+                    for (j = j0; j < std::min(seen, j0 + 64); ++j) add_row(part.data(), vb + j * stride, weights[j], D);
+                    add_row(o, part.data(), 1.f, D);
+                }
                 add_row(o, vb + i * stride, own, D);
             }
         }

@@ -117,12 +117,15 @@ static void value_rows(int64_t left, const float* weights, const float* v, int64
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int c = 0; c < V; ++c) acc[r][c] = _mm512_load_ps(sums + r * lds + c * 16);
+        for (int c = 0; c < V; ++c) acc[r][c] = _mm512_setzero_ps();  // a sum of short sums rounds less
     multiply<R, V>(acc, weights, 1, QUERIES, v, stride, count, last);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int c = 0; c < V; ++c) _mm512_store_ps(sums + r * lds + c * 16, acc[r][c]);
+        for (int c = 0; c < V; ++c) {
+            float* to = sums + r * lds + c * 16;
+            _mm512_store_ps(to, _mm512_add_ps(_mm512_load_ps(to), acc[r][c]));
+        }
 }
 
 template <int V>
@@ -170,8 +173,8 @@ extern "C" int hstu_attention(const float* q, const float* k, const float* v, co
     std::vector<Job> jobs;
     for (int64_t b = 0; b < B; ++b)
         for (int64_t h = 0; h < H; ++h)
-            for (int64_t n = offsets[b + 1] - offsets[b], i = (n - 1) / QUERIES * QUERIES; n > 0 && i >= 0; i -= QUERIES)
-                jobs.push_back({b, h, i});
+            for (int64_t tile = (offsets[b + 1] - offsets[b] + QUERIES - 1) / QUERIES; tile-- > 0;)
+                jobs.push_back({b, h, tile * QUERIES});
     const int64_t lds = (D + 15) & ~int64_t(15), stride = H * D;
     (void)T;
 #pragma omp parallel num_threads(KE_THREADS)

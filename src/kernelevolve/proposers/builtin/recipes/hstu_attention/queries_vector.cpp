@@ -84,19 +84,20 @@ static void key_rows(int64_t left, const Tile& t, const float* k, const float* p
 
 // sums[r][.] += over `count` keys: weights[key][r] * values[key][.], for R queries and one vector of the head width
 template <int R>
-static void value_rows(int64_t left, const float* weights, const float* values, int64_t count, float* sums, int64_t ld) {
+static void value_rows(int64_t left, const float* weights, const float* values, int64_t count, float* sums,
+                       int64_t ld) {
     if constexpr (R > 1)
         if (left < R) return value_rows<R - 1>(left, weights, values, count, sums, ld);
     Vec acc[R][QV];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < QV; ++v) acc[r][v] = *(const Vec*)(sums + r * ld + v * LANES);
+        for (int v = 0; v < QV; ++v) acc[r][v] = Vec{} + 0.f;  // a sum of short sums rounds less
     multiply<R, QV>(acc, weights, 1, QUERIES, values, ld, count);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < QV; ++v) *(Vec*)(sums + r * ld + v * LANES) = acc[r][v];
+        for (int v = 0; v < QV; ++v) *(Vec*)(sums + r * ld + v * LANES) += acc[r][v];
 }
 
 struct Scratch {
@@ -140,8 +141,8 @@ extern "C" int hstu_attention(const float* q, const float* k, const float* v, co
     std::vector<Job> jobs;  // the longest work first within each sequence: an even load without sorting
     for (int64_t b = 0; b < B; ++b)
         for (int64_t h = 0; h < H; ++h)
-            for (int64_t n = offsets[b + 1] - offsets[b], i = (n - 1) / QUERIES * QUERIES; n > 0 && i >= 0; i -= QUERIES)
-                jobs.push_back({b, h, i});
+            for (int64_t tile = (offsets[b + 1] - offsets[b] + QUERIES - 1) / QUERIES; tile-- > 0;)
+                jobs.push_back({b, h, tile * QUERIES});
     const int64_t stride = H * D;
     (void)T;
 #pragma omp parallel num_threads(KE_THREADS)

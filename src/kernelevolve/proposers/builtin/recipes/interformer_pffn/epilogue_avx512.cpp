@@ -62,15 +62,28 @@ static inline void fixed(int64_t n, Body body) {
     body(std::integral_constant<int, MAX>{});
 }
 
+// Long sums are taken in pieces of CHAIN terms, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 256;
+
 // Products of R rows and V vectors of packed weights; done(r, v, product) takes each away.
 template <int R, int V, class Done>
 static inline void tile(const float* a, int64_t lda, const float* w, int64_t steps, Done done) {
     __m512 acc[R][V];
+    alignas(64) float held[R * V * 16];  // pieces summed so far; untouched where one piece is enough
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) acc[r][v] = _mm512_setzero_ps();
     for (int64_t s = 0; s < steps; ++s) {
+        if (s > 0 && s % CHAIN == 0)
+#pragma GCC unroll 16
+            for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+                for (int v = 0; v < V; ++v) {
+                    float* to = held + (r * V + v) * 16;
+                    _mm512_store_ps(to, s > CHAIN ? _mm512_add_ps(_mm512_load_ps(to), acc[r][v]) : acc[r][v]);
+                    acc[r][v] = _mm512_setzero_ps();
+                }
         __m512 u[V];
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) u[v] = _mm512_load_ps(w + (s * V + v) * 16);
@@ -87,7 +100,10 @@ static inline void tile(const float* a, int64_t lda, const float* w, int64_t ste
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) done(r, v, acc[r][v]);
+        for (int v = 0; v < V; ++v) {
+            if (steps > CHAIN) acc[r][v] = _mm512_add_ps(acc[r][v], _mm512_load_ps(held + (r * V + v) * 16));
+            done(r, v, acc[r][v]);
+        }
 }
 
 // One layer's weights [steps, width], cut evenly into panels of at most NV vectors (10 vectors go as 4 3 3).

@@ -51,14 +51,19 @@ static inline __m512 gelu(__m512 x) {
     return _mm512_mask_sub_ps(product, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), x, product);
 }
 
-// R rows x V vectors: to[r][.] = bias[.] + sum_s a[r][s] * w[s][.]; the last vector covers `last` lanes.
+// Long sums are taken in pieces of CHAIN terms, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 256;
+
+// R rows x V vectors: to[r][.] = bias[.] + sum_s a[r][s] * w[s][.]; a null bias adds to what is there.
+// The last vector covers `last` lanes.
 template <int R, int V>
 static void tile(const float* a, int64_t lda, const float* w, int64_t ldw, const float* bias, float* to, int64_t ldt,
                  int64_t steps, __mmask16 last) {
     __m512 acc[R][V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
-        const __m512 start = _mm512_maskz_loadu_ps(v == V - 1 ? last : (__mmask16)0xffff, bias + v * 16);
+        const __m512 start = bias ? _mm512_maskz_loadu_ps(v == V - 1 ? last : (__mmask16)0xffff, bias + v * 16)
+                                  : _mm512_setzero_ps();
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) acc[r][v] = start;
     }
@@ -77,8 +82,12 @@ static void tile(const float* a, int64_t lda, const float* w, int64_t ldw, const
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-        for (int v = 0; v < V - 1; ++v) _mm512_storeu_ps(to + r * ldt + v * 16, acc[r][v]);
-        _mm512_mask_storeu_ps(to + r * ldt + (V - 1) * 16, last, acc[r][V - 1]);
+        for (int v = 0; v < V; ++v) {
+            const __mmask16 lanes = v == V - 1 ? last : (__mmask16)0xffff;
+            float* o = to + r * ldt + v * 16;
+            if (!bias) acc[r][v] = _mm512_add_ps(acc[r][v], _mm512_maskz_loadu_ps(lanes, o));
+            _mm512_mask_storeu_ps(o, lanes, acc[r][v]);
+        }
     }
 }
 
@@ -127,9 +136,11 @@ struct Layer {
     void apply(const float* a, int64_t lda, int64_t count, float* to, int64_t ldt) const {
         for (int64_t p = 0; p < panels; ++p) {
             const int64_t v0 = start(p), v1 = start(p + 1);
+            const int64_t ldw = PACK ? (v1 - v0) * 16 : width;
             const float* from = PACK ? packed.get() + v0 * 16 * steps : w + v0 * 16;
-            panel<NV>(v1 - v0, a, lda, count, from, PACK ? (v1 - v0) * 16 : width, bias + v0 * 16, to + v0 * 16, ldt,
-                      steps, first_lanes(width - (v1 - 1) * 16));
+            for (int64_t s = 0; s == 0 || s < steps; s += CHAIN)
+                panel<NV>(v1 - v0, a + s, lda, count, from + s * ldw, ldw, s == 0 ? bias + v0 * 16 : nullptr,
+                          to + v0 * 16, ldt, std::min(CHAIN, steps - s), first_lanes(width - (v1 - 1) * 16));
         }
     }
 };

@@ -24,7 +24,10 @@ typedef float Vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias))
 typedef int32_t Ints __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 static constexpr int64_t PANEL = LANES * NV;
 
-// R rows x one panel: to[r][.] = bias[.] + sum_s a[r][s] * panel[s][.]
+// Long sums are taken in pieces of CHAIN terms, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 256;
+
+// R rows x one panel: to[r][.] = bias[.] + sum_s a[r][s] * panel[s][.]; a null bias adds to what is there.
 template <int R>
 static void tile(const float* a, int64_t lda, const float* panel, const float* bias, float* to, int64_t ldt,
                  int64_t steps) {
@@ -32,7 +35,7 @@ static void tile(const float* a, int64_t lda, const float* panel, const float* b
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int v = 0; v < NV; ++v) acc[r][v] = *(const Vec*)(bias + v * LANES);
+        for (int v = 0; v < NV; ++v) acc[r][v] = bias ? *(const Vec*)(bias + v * LANES) : Vec{};
     for (int64_t s = 0; s < steps; ++s)
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
@@ -43,7 +46,10 @@ static void tile(const float* a, int64_t lda, const float* panel, const float* b
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int v = 0; v < NV; ++v) *(Vec*)(to + r * ldt + v * LANES) = acc[r][v];
+        for (int v = 0; v < NV; ++v) {
+            Vec* o = (Vec*)(to + r * ldt + v * LANES);
+            *o = bias ? acc[r][v] : *o + acc[r][v];
+        }
 }
 
 template <int R>
@@ -74,9 +80,11 @@ struct Packed {
     // to [count, padded] = a [count, steps] times the matrix, plus the bias
     void apply(const float* a, int64_t lda, int64_t count, float* to) const {
         for (int64_t c = 0; c < padded; c += PANEL)
-            for (int64_t r = 0; r < count; r += MR)
-                rows<MR>(count - r, a + r * lda, lda, panels.data() + c * steps, bias.data() + c, to + r * padded + c,
-                         padded, steps);
+            for (int64_t s = 0; s == 0 || s < steps; s += CHAIN)
+                for (int64_t r = 0; r < count; r += MR)
+                    rows<MR>(count - r, a + r * lda + s, lda, panels.data() + c * steps + s * PANEL,
+                             s == 0 ? bias.data() + c : nullptr, to + r * padded + c, padded,
+                             std::min(CHAIN, steps - s));
     }
 };
 

@@ -20,6 +20,14 @@
 
 namespace {
 
+// A gather merges into its target. Merging into zero, not into whatever a register held, keeps gathers independent.
+inline __m512i gather(const void* base, __m512i at) {
+    return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, base, 8);
+}
+inline __m512i gather_narrow(const void* base, __m512i at) {
+    return _mm512_cvtepu32_epi64(_mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, base, 4));
+}
+
 constexpr int kMaxProbes = 64;  // a longer chain means the hash fails on this table: search by halving instead
 constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15u;
 
@@ -41,7 +49,7 @@ struct Index {
     uint32_t* slots;  // probing goes on past the last home slot into kMaxProbes spare ones: no wrap-around
     int64_t M, n_slots;
     int shift;
-    uint32_t empty;  // the position of the largest key: it stays out of the slots, so an empty slot still answers for it
+    uint32_t empty;  // position of the largest key, which stays out of the slots: an empty slot still answers for it
     uint64_t home(int64_t key) const {
         const uint64_t x = static_cast<uint64_t>(key);
         return ((x ^ (x >> 32)) * kMultiplier) >> shift;
@@ -81,11 +89,11 @@ inline __m512i by_halving(const Index& index, __m512i v) {
     __m512i at = _mm512_setzero_si512();
     for (int64_t length = index.M; length > 1;) {
         const int64_t half = length / 2;
-        const __m512i key = _mm512_i64gather_epi64(at, index.table + half - 1, 8);
+        const __m512i key = gather(index.table + half - 1, at);
         at = _mm512_mask_add_epi64(at, _mm512_cmplt_epi64_mask(key, v), at, _mm512_set1_epi64(half));
         length -= half;
     }
-    const __mmask8 found = _mm512_cmpeq_epi64_mask(_mm512_i64gather_epi64(at, index.table, 8), v);
+    const __mmask8 found = _mm512_cmpeq_epi64_mask(gather(index.table, at), v);
     return _mm512_maskz_add_epi64(found, at, _mm512_set1_epi64(1));
 }
 
@@ -98,9 +106,9 @@ inline void by_hash(const Index& index, const __m512i* v, __m512i* position) {
         const __m512i mixed = _mm512_xor_si512(v[g], _mm512_srli_epi64(v[g], 32));
         const __m512i product = _mm512_mullo_epi64(mixed, _mm512_set1_epi64(static_cast<int64_t>(kMultiplier)));
         at[g] = _mm512_srl_epi64(product, shift);
-        entry[g] = _mm512_cvtepu32_epi64(_mm512_i64gather_epi32(at[g], index.slots, 4));
+        entry[g] = gather_narrow(index.slots, at[g]);
     }
-    for (int g = 0; g < kGroups; ++g) key[g] = _mm512_i64gather_epi64(entry[g], index.table, 8);
+    for (int g = 0; g < kGroups; ++g) key[g] = gather(index.table, entry[g]);
     for (int g = 0; g < kGroups; ++g) {
         __mmask8 differs = _mm512_cmpneq_epi64_mask(key[g], v[g]);
         for (__mmask8 go_on = differs & _mm512_cmpneq_epi64_mask(entry[g], empty); go_on != 0;) {

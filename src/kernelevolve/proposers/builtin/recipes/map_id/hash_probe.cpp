@@ -37,7 +37,7 @@ struct Index {
     int64_t M;
     uint32_t mask;
     int shift;
-    uint32_t empty;  // the position of the largest key: it stays out of the slots, so an empty slot still answers for it
+    uint32_t empty;  // position of the largest key, which stays out of the slots: an empty slot still answers for it
     uint32_t home(int64_t key) const {
         uint64_t x = static_cast<uint64_t>(key);
         x ^= x >> 32;

@@ -48,9 +48,10 @@ struct Index {
     uint64_t bucket(int64_t key) const { return (static_cast<uint64_t>(key) - low) >> shift; }
 };
 
+// A gather merges into its target. Merging into zero, not into whatever a register held, keeps gathers independent.
 inline __m512i gather_positions(const uint32_t* start, __m512i at) {
 #if HARDWARE_GATHER
-    return _mm512_cvtepu32_epi64(_mm512_i64gather_epi32(at, start, 4));
+    return _mm512_cvtepu32_epi64(_mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, start, 4));
 #else
     alignas(64) uint64_t i[8];
     _mm512_store_si512(i, at);
@@ -61,7 +62,7 @@ inline __m512i gather_positions(const uint32_t* start, __m512i at) {
 
 inline __m512i gather_keys(const int64_t* table, __m512i at) {
 #if HARDWARE_GATHER
-    return _mm512_i64gather_epi64(at, table, 8);
+    return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, table, 8);
 #else
     alignas(64) uint64_t i[8];
     _mm512_store_si512(i, at);

@@ -19,6 +19,11 @@
 
 namespace {
 
+// A gather merges into its target. Merging into zero, not into whatever a register held, keeps gathers independent.
+inline __m512i gather(const void* base, __m512i at) {
+    return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, base, 8);
+}
+
 // Scratch keeps its pages between calls, never its content.
 uint64_t* scratch(size_t n) {
     static thread_local uint64_t* block = nullptr;
@@ -75,25 +80,31 @@ inline __m512i by_rank(const Index& index, __m512i v) {
     const __m512i range = _mm512_set1_epi64(static_cast<int64_t>(index.range));
     const __mmask8 inside = _mm512_cmple_epu64_mask(at, range);
     const __m512i word = _mm512_slli_epi64(_mm512_srli_epi64(_mm512_min_epu64(at, range), 6), 1);
-    const __m512i bits = _mm512_i64gather_epi64(word, index.words, 8);
-    const __m512i before = _mm512_i64gather_epi64(word, index.words + 1, 8);
+    const __m512i bits = gather(index.words, word);
+    const __m512i before = gather(index.words + 1, word);
     const __m512i own = _mm512_sllv_epi64(one, _mm512_and_si512(at, _mm512_set1_epi64(63)));
     const __mmask8 found = _mm512_mask_test_epi64_mask(inside, bits, own);
     const __m512i below = _mm512_popcnt_epi64(_mm512_and_si512(bits, _mm512_sub_epi64(own, one)));
     const __m512i rank = _mm512_maskz_add_epi64(found, _mm512_add_epi64(before, below), one);
-    return index.repeats ? _mm512_i64gather_epi64(rank, index.first, 8) : rank;
+    return index.repeats ? gather(index.first, rank) : rank;
 }
 
-inline __m512i by_halving(const Index& index, __m512i v) {
-    __m512i at = _mm512_setzero_si512();
+template <int kGroups>
+inline void by_halving(const Index& index, const __m512i* v, __m512i* position) {
+    __m512i at[kGroups];
+    for (int g = 0; g < kGroups; ++g) at[g] = _mm512_setzero_si512();
     for (int64_t length = index.M; length > 1;) {
         const int64_t half = length / 2;
-        const __m512i key = _mm512_i64gather_epi64(at, index.table + half - 1, 8);
-        at = _mm512_mask_add_epi64(at, _mm512_cmplt_epi64_mask(key, v), at, _mm512_set1_epi64(half));
+        for (int g = 0; g < kGroups; ++g) {
+            const __mmask8 below = _mm512_cmplt_epi64_mask(gather(index.table + half - 1, at[g]), v[g]);
+            at[g] = _mm512_mask_add_epi64(at[g], below, at[g], _mm512_set1_epi64(half));
+        }
         length -= half;
     }
-    const __mmask8 found = _mm512_cmpeq_epi64_mask(_mm512_i64gather_epi64(at, index.table, 8), v);
-    return _mm512_maskz_add_epi64(found, at, _mm512_set1_epi64(1));
+    for (int g = 0; g < kGroups; ++g) {
+        const __mmask8 found = _mm512_cmpeq_epi64_mask(gather(index.table, at[g]), v[g]);
+        position[g] = _mm512_maskz_add_epi64(found, at[g], _mm512_set1_epi64(1));
+    }
 }
 
 }  // namespace
@@ -117,7 +128,7 @@ extern "C" int map_id(const int64_t* v, const int64_t* table, int64_t* out, int6
             if (index.usable)
                 for (int g = 0; g < UNROLL; ++g) position[g] = by_rank(index, wanted[g]);
             else
-                for (int g = 0; g < UNROLL; ++g) position[g] = by_halving(index, wanted[g]);
+                by_halving<UNROLL>(index, wanted, position);
             for (int g = 0; g < UNROLL; ++g) {
 #if STREAM_OUT
                 _mm512_stream_si512(reinterpret_cast<__m512i*>(out + i * kBlock + 8 * g), position[g]);
@@ -133,7 +144,10 @@ extern "C" int map_id(const int64_t* v, const int64_t* table, int64_t* out, int6
     for (int64_t i = n_blocks * kBlock; i < n; i += 8) {
         const auto active = static_cast<__mmask8>(n - i >= 8 ? 0xff : (1 << (n - i)) - 1);
         const __m512i wanted = _mm512_maskz_loadu_epi64(active, v + i);
-        _mm512_mask_storeu_epi64(out + i, active, index.usable ? by_rank(index, wanted) : by_halving(index, wanted));
+        __m512i position;
+        if (index.usable) position = by_rank(index, wanted);
+        else by_halving<1>(index, &wanted, &position);
+        _mm512_mask_storeu_epi64(out + i, active, position);
     }
     return 0;
 }

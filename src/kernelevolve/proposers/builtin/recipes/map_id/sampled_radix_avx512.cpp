@@ -1,6 +1,6 @@
 // recipe: sampled_radix_avx512
 // family: map_id
-// summary: bucket index over every BLOCK-th key only, so building is cheap; then one block of the table compared at once
+// summary: cheap bucket index over every BLOCK-th key only, then one block of the table is compared at once
 // isa: avx512f avx512dq avx512vl
 // knob BLOCK = 16 8 32
 // knob BUCKETS_PER_SAMPLE = 2 1 4 8
@@ -21,6 +21,14 @@
 #endif
 
 namespace {
+
+// A gather merges into its target. Merging into zero, not into whatever a register held, keeps gathers independent.
+inline __m512i gather(const void* base, __m512i at) {
+    return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, base, 8);
+}
+inline __m512i gather_narrow(const void* base, __m512i at) {
+    return _mm512_cvtepu32_epi64(_mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, base, 4));
+}
 
 constexpr int kMaxScan = 6;  // a longer bucket means skewed keys: finish by halving
 
@@ -73,15 +81,15 @@ bool build(Index& index) {
 inline __m512i count_samples(const Index& index, __m512i wanted) {
     const __m512i one = _mm512_set1_epi64(1), low = _mm512_set1_epi64(static_cast<int64_t>(index.low));
     const __m512i bucket = _mm512_srl_epi64(_mm512_sub_epi64(wanted, low), _mm_cvtsi32_si128(index.shift));
-    __m512i count = _mm512_cvtepu32_epi64(_mm512_i64gather_epi32(bucket, index.start, 4));
-    __mmask8 below = _mm512_cmplt_epi64_mask(_mm512_i64gather_epi64(count, index.sample, 8), wanted);
+    __m512i count = gather_narrow(index.start, bucket);
+    __mmask8 below = _mm512_cmplt_epi64_mask(gather(index.sample, count), wanted);
     // the first steps are taken without asking, as their number would be hard to predict
     for (int step = 0; step < FREE_STEPS || below != 0; ++step) {
         if (step == FREE_STEPS + kMaxScan) {
             __m512i at = _mm512_setzero_si512();
             for (int64_t length = index.n_samples + 1; length > 1;) {
                 const int64_t half = length / 2;
-                const __m512i key = _mm512_i64gather_epi64(at, index.sample + half - 1, 8);
+                const __m512i key = gather(index.sample + half - 1, at);
                 at = _mm512_mask_add_epi64(at, _mm512_cmplt_epi64_mask(key, wanted), at, _mm512_set1_epi64(half));
                 length -= half;
             }
@@ -99,13 +107,14 @@ inline int64_t in_block(const Index& index, int64_t count, int64_t v) {
     const int64_t block = std::max<int64_t>(count - 1, 0);
     const int64_t* keys = block == index.n_samples - 1 ? index.last : index.table + block * BLOCK;
     const __m512i wanted = _mm512_set1_epi64(v);
-    int below = 0;
-    for (int j = 0; j < BLOCK; j += 8)
-        below += __builtin_popcount(_mm512_cmplt_epi64_mask(_mm512_loadu_si512(keys + j), wanted));
-    const int64_t* hit = below < BLOCK ? keys + below : index.sample + block + 1;
-    const int64_t position = block * BLOCK + below;
-    const int64_t found = (*hit == v) & (position < index.M);  // no branch: whether an id is known is hard to predict
-    return (position + 1) & -found;
+    int64_t below = 0;
+    for (int j = 0; j < BLOCK; j += 8) {
+        int64_t count = __builtin_popcount(_mm512_cmplt_epi64_mask(_mm512_loadu_si512(keys + j), wanted));
+        asm("" : "+r"(count));  // stay scalar: compilers would pack the counts of several values into vectors
+        below += count;
+    }
+    const int64_t at = std::min(block * BLOCK + below, index.M - 1);
+    return (at + 1) & -static_cast<int64_t>(index.table[at] == v);  // no branch: being known is hard to predict
 }
 
 inline void look_up(const Index& index, const int64_t* v, int64_t* out) {

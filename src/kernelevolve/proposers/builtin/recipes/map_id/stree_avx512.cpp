@@ -64,6 +64,13 @@ bool build(Tree& tree) {
     return true;
 }
 
+// The empty asm keeps a count in its scalar register: compilers would pack the lanes' counts into vectors to add them.
+inline int64_t count_below(__m512i keys, __m512i wanted, __mmask8 exists) {
+    int64_t count = __builtin_popcount(_mm512_mask_cmplt_epi64_mask(exists, keys, wanted));
+    asm("" : "+r"(count));
+    return count;
+}
+
 inline void look_up(const Tree& tree, const int64_t* v, int64_t* out) {
     int64_t node[LANES] = {};
     __m512i wanted[LANES];
@@ -73,14 +80,14 @@ inline void look_up(const Tree& tree, const int64_t* v, int64_t* out) {
 #pragma GCC unroll 16
         for (int l = 0; l < LANES; ++l) {
             const __m512i keys = _mm512_load_si512(tree.level[k] + 8 * node[l]);
-            node[l] = 9 * node[l] + __builtin_popcount(_mm512_cmplt_epi64_mask(keys, wanted[l]));
+            node[l] = 9 * node[l] + count_below(keys, wanted[l], 0xff);
         }
     for (int l = 0; l < LANES; ++l) {
         const int64_t first = 8 * node[l];
         const int64_t left = tree.M - first;
         const auto exists = static_cast<__mmask8>((1 << std::min<int64_t>(left, 8)) - 1);
         const __m512i keys = _mm512_maskz_loadu_epi64(exists, tree.table + first);
-        const int below = __builtin_popcount(_mm512_mask_cmplt_epi64_mask(exists, keys, wanted[l]));
+        const int64_t below = count_below(keys, wanted[l], exists);
         const int64_t found = _mm512_mask_cmpeq_epi64_mask(exists, keys, _mm512_set1_epi64(v[l])) != 0;
         const int64_t position = (first + below + 1) & -found;  // no branch: being known is hard to predict
 #if STREAM_OUT

@@ -1,6 +1,6 @@
 // recipe: register_search_avx512
 // family: merge_bucketized_dense
-// summary: up to 16 borders sit in one register; binary search by lane permutation, 16 values per step, no memory access
+// summary: 16 borders sit in one register: binary search by lane permutation, no memory access
 // isa: avx512f avx512dq
 // knob GROUPS = 4 1 2 8
 // knob STREAM_OUT = 0 1
@@ -30,7 +30,8 @@ struct Borders {
     explicit Borders(const float* borders, int64_t n_borders) : all(borders), n(n_borders) { take(0); }
     void take(int64_t from) {
         const int64_t left = std::clamp<int64_t>(n - from, 0, 16);
-        some = _mm512_mask_loadu_ps(_mm512_set1_ps(__builtin_inff()), static_cast<__mmask16>((1u << left) - 1), all + from);
+        const auto exists = static_cast<__mmask16>((1u << left) - 1);
+        some = _mm512_mask_loadu_ps(_mm512_set1_ps(__builtin_inff()), exists, all + from);
         top = _mm512_permutexvar_ps(_mm512_set1_epi32(15), some);
         n_some = _mm512_set1_epi32(static_cast<int>(left));
     }

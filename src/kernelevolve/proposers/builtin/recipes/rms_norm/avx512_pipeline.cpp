@@ -20,7 +20,9 @@ namespace {
 
 constexpr int64_t BLOCK = 4096;  // sums in float at most this far, in double beyond
 
-inline __mmask16 first(int64_t n) { return n >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << n) - 1u); }
+inline __mmask16 first(int64_t n) {
+    return n >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << n) - 1u);
+}
 
 enum Task { SUM = 1, WRITE = 2, WRITE_PAST_CACHE = 4 };
 

@@ -22,7 +22,9 @@ namespace {
 
 constexpr int64_t BLOCK = 4096;  // sums in float at most this far, in double beyond
 
-inline __mmask16 first(int64_t n) { return n >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << n) - 1u); }
+inline __mmask16 first(int64_t n) {
+    return n >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << n) - 1u);
+}
 
 double sum_of_squares(const float* x, int64_t n) {
     double sum = 0.0;
@@ -57,7 +59,8 @@ void scale(const float* x, const float* w, float* o, int64_t n, float inverse, b
         const int64_t to_line = -(reinterpret_cast<uintptr_t>(o) / 4) & 15, head = to_line < n ? to_line : n;
         if (head) {
             const __mmask16 m = first(head);
-            _mm512_mask_storeu_ps(o, m, _mm512_mul_ps(_mm512_mul_ps(_mm512_maskz_loadu_ps(m, x), k), _mm512_maskz_loadu_ps(m, w)));
+            const __m512 v = _mm512_mul_ps(_mm512_maskz_loadu_ps(m, x), k);
+            _mm512_mask_storeu_ps(o, m, _mm512_mul_ps(v, _mm512_maskz_loadu_ps(m, w)));
         }
         for (i = head; i + 16 <= n; i += 16) {
             if (AHEAD) _mm_prefetch(reinterpret_cast<const char*>(x + n + i), _MM_HINT_T0);
@@ -71,7 +74,8 @@ void scale(const float* x, const float* w, float* o, int64_t n, float inverse, b
     }
     if (i < n) {
         const __mmask16 m = first(n - i);
-        _mm512_mask_storeu_ps(o + i, m, _mm512_mul_ps(_mm512_mul_ps(_mm512_maskz_loadu_ps(m, x + i), k), _mm512_maskz_loadu_ps(m, w + i)));
+        const __m512 v = _mm512_mul_ps(_mm512_maskz_loadu_ps(m, x + i), k);
+        _mm512_mask_storeu_ps(o + i, m, _mm512_mul_ps(v, _mm512_maskz_loadu_ps(m, w + i)));
     }
 }
 
@@ -82,7 +86,8 @@ void scale_rows(const float* x, const float* w, float* o, int64_t C, const float
 #pragma GCC unroll 4
         for (int r = 0; r < ROWS; ++r) {
             if (AHEAD) _mm_prefetch(reinterpret_cast<const char*>(x + (ROWS + r) * C + i), _MM_HINT_T0);
-            const __m512 v = _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(x + r * C + i), _mm512_set1_ps(inverse[r])), weight);
+            const __m512 y = _mm512_mul_ps(_mm512_loadu_ps(x + r * C + i), _mm512_set1_ps(inverse[r]));
+            const __m512 v = _mm512_mul_ps(y, weight);
             if (stream)
                 _mm512_stream_ps(o + r * C + i, v);
             else

@@ -1,6 +1,6 @@
 // recipe: avx512
 // family: sigrid_hash
-// summary: 8 ids per register; 64-bit products, floor-mod by a double estimate (RECIPROCAL 0) or by the high product (1)
+// summary: 8 ids per register; floor-mod by a quotient in double (RECIPROCAL 0) or by a high product (1)
 // isa: avx512f avx512dq
 // knob RECIPROCAL = 0 1
 // knob SHIFTS_BY_PRODUCT = 0 1

@@ -1,11 +1,12 @@
 // recipe: avx512_online
 // family: softmax
-// summary: maximum and sum in one pass with a running maximum per lane, exponentials again in the write pass; long rows shared
+// summary: running maximum and sum per lane in one pass, exponentials again in the write pass; long rows shared
 // isa: avx512f avx512dq
 // dtype: float32
 // knob STREAM_MIB = 32 16 0 1000000
 // knob GROUP = 4 2 8
 // knob SPLIT_ABOVE = 16384 65536
+// knob EXP_DEGREE = 6 5
 // knob SERIAL_BELOW = 8192 2048 32768
 // order: 40
 #include <immintrin.h>
@@ -22,21 +23,31 @@ namespace {
 
 constexpr int64_t BLOCK = 4096;  // sums in float at most this far, in double beyond
 
-inline __mmask16 first(int64_t n) { return n >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << n) - 1u); }
+inline __mmask16 first(int64_t n) {
+    return n >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << n) - 1u);
+}
 
-/// exp(x) for x <= 0, about 1 ulp, denormal results included; exp(-inf) = 0, NaN stays NaN.
+/// exp(x) for x <= 0, denormal results included; exp(-inf) = 0, NaN stays NaN.
 inline __m512 exp_negative(__m512 x) {
     x = _mm512_max_ps(_mm512_set1_ps(-110.0f), x);  // the second operand wins when it is NaN
     const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 8);
     __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
     r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
-    __m512 p = _mm512_set1_ps(1.9875691500e-4f);
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.3981999507e-3f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(8.3334519073e-3f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(4.1665795894e-2f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.6666665459e-1f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.0000001201e-1f));
-    p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), _mm512_add_ps(r, _mm512_set1_ps(1.0f)));
+#if EXP_DEGREE == 6  // minimax over |r| <= ln(2)/2: 0.9 ulp
+    __m512 p = _mm512_set1_ps(1.38144669e-3f);
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(8.36878042e-3f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(4.16683942e-2f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.66665201e-1f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(4.99999934e-1f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+#else  // 2 ulp
+    __m512 p = _mm512_set1_ps(8.2902294e-3f);
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(4.18983901e-2f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.66676401e-1f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(4.99991461e-1f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(9.99999705e-1f));
+#endif
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
     return _mm512_scalef_ps(p, n);
 }
 
@@ -47,7 +58,8 @@ struct Seen {
 
     void add(const Seen& other) {
         const float higher = other.top > top ? other.top : top;
-        sum = sum * std::exp(static_cast<double>(top) - higher) + other.sum * std::exp(static_cast<double>(other.top) - higher);
+        sum *= std::exp(static_cast<double>(top) - higher);
+        sum += other.sum * std::exp(static_cast<double>(other.top) - higher);
         top = higher;
     }
 };

@@ -28,10 +28,14 @@ static Buffer make_buffer(int64_t n) { return Buffer((float*)std::aligned_alloc(
 
 static inline __mmask16 first_lanes(int64_t n) { return n >= 16 ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1); }
 
-// c[r][.] = sum_s a[r * a_row + s * a_step] * b[s][.] for R rows and V vectors; the last vector covers `last` lanes.
+// Long sums are taken in pieces of CHAIN terms, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 256;
+
+// c[r][.] = (or +=) sum_s a[r * a_row + s * a_step] * b[s][.] for R rows and V vectors; the last
+// vector covers `last` lanes.
 template <int R, int V>
 static void tile(const float* a, int64_t a_row, int64_t a_step, const float* b, int64_t ldb, float* c, int64_t ldc,
-                 int64_t steps, __mmask16 last) {
+                 int64_t steps, __mmask16 last, bool add) {
     __m512 acc[R][V];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
@@ -53,30 +57,38 @@ static void tile(const float* a, int64_t a_row, int64_t a_step, const float* b, 
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-        for (int v = 0; v < V - 1; ++v) _mm512_storeu_ps(c + r * ldc + v * 16, acc[r][v]);
-        _mm512_mask_storeu_ps(c + r * ldc + (V - 1) * 16, last, acc[r][V - 1]);
+        for (int v = 0; v < V; ++v) {
+            const __mmask16 lanes = v == V - 1 ? last : (__mmask16)0xffff;
+            float* to = c + r * ldc + v * 16;
+            if (add) acc[r][v] = _mm512_add_ps(acc[r][v], _mm512_maskz_loadu_ps(lanes, to));
+            _mm512_mask_storeu_ps(to, lanes, acc[r][v]);
+        }
     }
 }
 
 template <int R, int V>
 static inline void rows(int64_t left, const float* a, int64_t a_row, int64_t a_step, const float* b, int64_t ldb,
-                        float* c, int64_t ldc, int64_t steps, __mmask16 last) {
+                        float* c, int64_t ldc, int64_t steps, __mmask16 last, bool add) {
     if constexpr (R > 1)
-        if (left < R) return rows<R - 1, V>(left, a, a_row, a_step, b, ldb, c, ldc, steps, last);
-    tile<R, V>(a, a_row, a_step, b, ldb, c, ldc, steps, last);
+        if (left < R) return rows<R - 1, V>(left, a, a_row, a_step, b, ldb, c, ldc, steps, last, add);
+    tile<R, V>(a, a_row, a_step, b, ldb, c, ldc, steps, last, add);
 }
 
 // c[m x width] = a[m x steps] b[steps x width]
 static void multiply(const float* a, int64_t a_row, int64_t a_step, const float* b, int64_t ldb, float* c, int64_t ldc,
                      int64_t m, int64_t width, int64_t steps) {
-    int64_t j = 0;
-    for (; j + NV * 16 <= width; j += NV * 16)
-        for (int64_t i = 0; i < m; i += MR)
-            rows<MR, NV>(m - i, a + i * a_row, a_row, a_step, b + j, ldb, c + i * ldc + j, ldc, steps, 0xffff);
-    for (; j < width; j += 16)
-        for (int64_t i = 0; i < m; i += MR)
-            rows<MR, 1>(m - i, a + i * a_row, a_row, a_step, b + j, ldb, c + i * ldc + j, ldc, steps,
-                        first_lanes(width - j));
+    for (int64_t s = 0; s == 0 || s < steps; s += CHAIN) {
+        const int64_t count = std::min(CHAIN, steps - s);
+        int64_t j = 0;
+        for (; j + NV * 16 <= width; j += NV * 16)
+            for (int64_t i = 0; i < m; i += MR)
+                rows<MR, NV>(m - i, a + i * a_row + s * a_step, a_row, a_step, b + s * ldb + j, ldb, c + i * ldc + j,
+                             ldc, count, 0xffff, s > 0);
+        for (; j < width; j += 16)
+            for (int64_t i = 0; i < m; i += MR)
+                rows<MR, 1>(m - i, a + i * a_row + s * a_step, a_row, a_step, b + s * ldb + j, ldb, c + i * ldc + j,
+                            ldc, count, first_lanes(width - j), s > 0);
+    }
 }
 
 extern "C" int wukong_optimized_fm(const float* x, const float* y, float* out, int64_t B, int64_t N, int64_t D,

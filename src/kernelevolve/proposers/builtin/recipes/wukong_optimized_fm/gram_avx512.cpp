@@ -33,7 +33,8 @@ static inline __m512 sum_each(const __m512 (&v)[16]) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
         const __m512d lo = _mm512_castps_pd(a[2 * i]), hi = _mm512_castps_pd(a[2 * i + 1]);
-        b[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(lo, hi)), _mm512_castpd_ps(_mm512_unpackhi_pd(lo, hi)));
+        b[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(lo, hi)),
+                             _mm512_castpd_ps(_mm512_unpackhi_pd(lo, hi)));
     }
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i)

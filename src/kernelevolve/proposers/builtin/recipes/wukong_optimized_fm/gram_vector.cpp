@@ -10,7 +10,6 @@
 // LANES: floats per vector (the compiler splits what the chip lacks). MR, NV: rows and vectors of the register tile.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #ifndef KE_THREADS
@@ -20,10 +19,14 @@
 typedef float Vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 static constexpr int64_t PANEL = LANES * NV;
 
-// c[r][.] = sum_s a[r * a_row + s * a_step] * panel[s][.]; panel rows are PANEL floats; `width` columns are stored.
+// Long sums are taken in pieces of CHAIN terms, which rounds less than one long chain.
+static constexpr int64_t CHAIN = 256;
+
+// c[r][.] = (or +=) sum_s a[r * a_row + s * a_step] * panel[s][.]; panel rows are PANEL floats and
+// `width` columns are stored.
 template <int R>
 static void tile(const float* a, int64_t a_row, int64_t a_step, const float* panel, float* c, int64_t ldc,
-                 int64_t steps, int64_t width) {
+                 int64_t steps, int64_t width, bool add) {
     Vec acc[R][NV];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
@@ -42,21 +45,33 @@ static void tile(const float* a, int64_t a_row, int64_t a_step, const float* pan
     for (int r = 0; r < R; ++r)
         if (width == PANEL) {
 #pragma GCC unroll 8
-            for (int v = 0; v < NV; ++v) *(Vec*)(c + r * ldc + v * LANES) = acc[r][v];
+            for (int v = 0; v < NV; ++v) {
+                Vec* to = (Vec*)(c + r * ldc + v * LANES);
+                *to = add ? *to + acc[r][v] : acc[r][v];
+            }
         } else {
             float copy[PANEL];  // not acc itself: an array whose address escapes would leave the registers
 #pragma GCC unroll 8
             for (int v = 0; v < NV; ++v) *(Vec*)(copy + v * LANES) = acc[r][v];
-            std::memcpy(c + r * ldc, copy, width * sizeof(float));
+            for (int64_t j = 0; j < width; ++j) c[r * ldc + j] = add ? c[r * ldc + j] + copy[j] : copy[j];
         }
 }
 
 template <int R>
 static inline void rows(int64_t left, const float* a, int64_t a_row, int64_t a_step, const float* panel, float* c,
-                        int64_t ldc, int64_t steps, int64_t width) {
+                        int64_t ldc, int64_t steps, int64_t width, bool add) {
     if constexpr (R > 1)
-        if (left < R) return rows<R - 1>(left, a, a_row, a_step, panel, c, ldc, steps, width);
-    tile<R>(a, a_row, a_step, panel, c, ldc, steps, width);
+        if (left < R) return rows<R - 1>(left, a, a_row, a_step, panel, c, ldc, steps, width, add);
+    tile<R>(a, a_row, a_step, panel, c, ldc, steps, width, add);
+}
+
+// c [m, width] = a [m, steps] times the panel
+static void multiply(int64_t m, const float* a, int64_t a_row, int64_t a_step, const float* panel, float* c,
+                     int64_t ldc, int64_t steps, int64_t width) {
+    for (int64_t s = 0; s == 0 || s < steps; s += CHAIN)
+        for (int64_t i = 0; i < m; i += MR)
+            rows<MR>(m - i, a + i * a_row + s * a_step, a_row, a_step, panel + s * PANEL, c + i * ldc, ldc,
+                     std::min(CHAIN, steps - s), width, s > 0);
 }
 
 // panel[s][j] = source[s * s_stride + j * j_stride], zero past `width`
@@ -78,14 +93,12 @@ extern "C" int wukong_optimized_fm(const float* x, const float* y, float* out, i
             for (int64_t c = 0; c < N; c += PANEL) {
                 const int64_t width = std::min(PANEL, N - c);
                 pack(xb + c * D, 1, D, D, width, panel.data());
-                for (int64_t i = 0; i < N; i += MR)
-                    rows<MR>(N - i, xb + i * D, D, 1, panel.data(), gram.data() + i * N + c, N, D, width);
+                multiply(N, xb, D, 1, panel.data(), gram.data() + c, N, D, width);
             }
             for (int64_t c = 0; c < K; c += PANEL) {
                 const int64_t width = std::min(PANEL, K - c);
                 pack(y + b * N * K + c, K, 1, N, width, panel.data());
-                for (int64_t i = 0; i < N; i += MR)
-                    rows<MR>(N - i, gram.data() + i, 1, N, panel.data(), out + (b * N + i) * K + c, K, N, width);
+                multiply(N, gram.data(), 1, N, panel.data(), out + b * N * K + c, K, N, width);
             }
         }
     }
