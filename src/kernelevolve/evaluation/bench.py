@@ -79,7 +79,9 @@ class Bench:
 
     def pool(self, shape: Shape) -> list[Draw]:
         """Nominal draws that timed calls take their content from."""
-        return [self.draw(shape, f"pool-{index}") for index in range(POOL_DRAWS)]
+        first = self.draw(shape, "pool-0")
+        n_draws = POOL_DRAWS if sum(first.n_bytes.values()) <= REFRESH_BYTES // 2 else 2
+        return [first, *(self.draw(shape, f"pool-{index}") for index in range(1, n_draws))]
 
     def check_draws(self, level: str) -> list[Draw]:
         """What a candidate is compared on: small shapes in every variant, then every listed shape."""
