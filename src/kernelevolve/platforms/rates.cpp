@@ -22,6 +22,7 @@ static double copy_rate(size_t bytes_per_thread, int repeats, int rounds) {
         const int t = omp_get_thread_num();
         from[t] = (char*)std::aligned_alloc(64, bytes_per_thread);
         to[t] = (char*)std::aligned_alloc(64, bytes_per_thread);
+        if (!from[t] || !to[t]) std::exit(1);
         std::memset(from[t], 1, bytes_per_thread);
         std::memset(to[t], 2, bytes_per_thread);
     }
@@ -64,7 +65,9 @@ static double fma_rate() {
 }
 
 int main() {
-    const double beyond_cache = copy_rate(256u << 20, 1, 6);
+    // 512 MiB in all, however many threads: beyond any last-level cache, and small enough for a limited machine.
+    const size_t per_thread = std::max<size_t>((512u << 20) / omp_get_max_threads(), 16u << 20);
+    const double beyond_cache = copy_rate(per_thread / 64 * 64, 1, 6);
     const double cached = copy_rate(256u << 10, 2000, 4);
     std::printf("%.2f %.2f %.1f\n", beyond_cache, cached, fma_rate());
     return 0;
