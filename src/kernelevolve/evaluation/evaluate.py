@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,10 +32,13 @@ from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Job
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Shape
-from kernelevolve.model.verdict import Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
+from kernelevolve.model.verdict import BUSY, Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
 from kernelevolve.toolchains import make_toolchain
 from kernelevolve.toolchains.base import BuildFailure
 from kernelevolve.toolchains.cpp import find_compiler
+
+QUIET = 0.4
+"""Other runnable threads, on average, up to which a machine counts as doing nothing else."""
 
 
 class Evaluation:
@@ -51,6 +55,7 @@ class Evaluation:
         self._printed = ""
         self._isolation: tuple[str, ...] = ()
         self._n_checks = 0
+        self._strangers: list[int] = []
 
     def verdict(self, built: Built | None = None) -> Verdict:
         """`built` is what `build` gave, when it ran ahead. Raises MachineError and TaskError only."""
@@ -102,6 +107,7 @@ class Evaluation:
                 kept = samples.setdefault(_key(shape), Samples())
                 collect(kept, side, baselines, PLANS[job.level], rng, job.limits.call_s)
                 self._n_checks += side.n_checks
+                self._strangers += side.strangers
 
     def _side(self, name: str, runner: Runner, arena: Arena, shape: Shape) -> Side:
         layout, n_slots = self._bench.layout(shape)
@@ -161,7 +167,9 @@ class Evaluation:
         try:
             yield
         finally:
-            self._reports.append(StageReport(stage=stage, seconds=round(time.monotonic() - started, 4)))
+            others = statistics.mean(self._strangers) if stage is Stage.MEASURE and self._strangers else 0.0
+            note = f"{BUSY} {others:.1f}" if others > QUIET else ""
+            self._reports.append(StageReport(stage=stage, seconds=round(time.monotonic() - started, 4), note=note))
 
     def _finish(
         self, outcome: Outcome, message: str, *, fault: CandidateFault | None = None, timing: Timing | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.runner import IDLE_SPINS
 from kernelevolve.model.task import Task
 from kernelevolve.toolchains.process import kill_group
 
@@ -89,6 +90,7 @@ def _environment(n_threads: int, cache: Path) -> dict[str, str]:
     environment = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if key in os.environ}
     environment |= {
         "OMP_NUM_THREADS": str(n_threads),
+        "GOMP_SPINCOUNT": IDLE_SPINS,
         "MKL_NUM_THREADS": str(n_threads),
         "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": str(2**40),

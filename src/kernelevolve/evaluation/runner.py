@@ -23,6 +23,9 @@ from kernelevolve.model.verdict import Outcome
 from kernelevolve.toolchains.process import kill_group, run_tool
 
 LOG_BYTES = 4096
+IDLE_SPINS = "10000"
+"""How long an idle OpenMP thread spins, on both sides: libgomp's default would burn the other side's core for
+milliseconds after each call."""
 START_TIMEOUT_S = 20.0
 
 
@@ -64,7 +67,12 @@ class Runner:
             str(binary), *(str(fd) for fd in inherited), str(arena.n_bytes), str(self._jail),
             str(limits.memory_bytes + arena.n_bytes), str(8 * n_threads + 32), str(_own_uid()),
         ]  # fmt: skip
-        environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": str(n_threads), "LC_ALL": "C"}
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "OMP_NUM_THREADS": str(n_threads),
+            "GOMP_SPINCOUNT": IDLE_SPINS,
+            "LC_ALL": "C",
+        }
         self._process = subprocess.Popen(
             command, pass_fds=inherited, env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from kernelevolve.evaluation.arena import Arena, Bytes, Layout
 from kernelevolve.evaluation.channel import Caller
@@ -16,10 +17,20 @@ from kernelevolve.model.verdict import Outcome
 
 SAMPLE_S = 1e-3
 """A sample lasts at least this long where the slots allow: a call's own overhead is then below 2 %."""
+STAT = Path("/proc/stat")
 WARM_S = 3e-3
 """Calls shorter than this get an untimed one before each sample: sleeping threads would show."""
 SETTLE_S = 1e-3
 """Lets the other side's idle threads go to sleep before this side is timed."""
+
+
+def others_running() -> int:
+    """Runnable threads on this machine besides the one that asks. Between samples both sides sleep, so these are
+    other people's work. 0 where the kernel does not say."""
+    if not STAT.exists():
+        return 0
+    line = next((line for line in STAT.read_text().splitlines() if line.startswith("procs_running")), "procs_running 1")
+    return max(0, int(line.split()[1]) - 1)
 
 
 def _nothing() -> None:
@@ -56,6 +67,7 @@ class Side:
         self._loaded: dict[int, int] = {}
         self._right: dict[tuple[int, str], Bytes] = {}
         self.n_checks = 0
+        self.strangers: list[int] = []
 
     def calibrate(self, *, timeout_s: float) -> float:
         """Warm up on every draw and choose how many calls make a sample; returns seconds per call."""
@@ -80,6 +92,7 @@ class Side:
         for slot in (*([self._n_slots] if self._warms_up else []), *slots):
             self._load(slot, rng.randrange(len(self._draws)))
         time.sleep(SETTLE_S)
+        self.strangers.append(others_running())
         if self._warms_up:
             self._caller.run([self._n_slots], timeout_s=timeout_s)
         seconds = self._caller.run(slots, timeout_s=timeout_s) / len(slots)

@@ -25,6 +25,7 @@ class Claim:
     timing: Timing | None
     n_checks: int
     isolation: tuple[str, ...]
+    disturbed: float
     low_bound: float | None
     headline: str
     detail: str
@@ -42,7 +43,7 @@ def claim_of(record: Record) -> Claim:
         level=timing.level if timing else "none",
         n_checks=sum(found.n_checks for found in shown if found),
         isolation=verdict.isolation if verdict else (),
-        low_bound=record.summary.low, headline=headline, detail=detail,
+        disturbed=verdict.disturbed if verdict else 0.0, low_bound=record.summary.low, headline=headline, detail=detail,
     )  # fmt: skip
 
 

@@ -135,3 +135,9 @@ def sparkline(values: list[float], width: int = 32) -> str:
     logs = [math.log(max(value, 1e-9)) for value in picked]
     low, span = min(logs), max(max(logs) - min(logs), 1e-9)
     return "".join(SPARKS[round((value - low) / span * (len(SPARKS) - 1))] for value in logs)
+
+
+def disturbance_text(n_threads: float) -> str:
+    return (
+        f"{n_threads:.1f} other threads were running on average while this was timed: measure again on a quiet machine"
+    )

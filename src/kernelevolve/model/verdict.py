@@ -58,6 +58,10 @@ class Mismatch(Value):
     worst_error: float | None = Field(default=None, description="in units of the allowed error")
 
 
+BUSY = "machine busy: other runnable threads"
+"""How the note of a measure stage starts when other work ran beside it; the average number of threads follows."""
+
+
 class StageReport(Value):
     stage: Stage
     seconds: float
@@ -123,6 +127,12 @@ class Verdict(Value):
         if self.outcome is Outcome.CORRECT and self.n_checks < 1:
             raise ValueError("correct needs at least one compared call")
         return self
+
+    @property
+    def disturbed(self) -> float:
+        """Other runnable threads while this was timed, the worst stage's average; 0 on a quiet machine."""
+        notes = [report.note.removeprefix(BUSY) for report in self.stages if report.note.startswith(BUSY)]
+        return max((float(note) for note in notes), default=0.0)
 
     @property
     def correct(self) -> bool:

@@ -12,6 +12,7 @@ from kernelevolve.interfaces.record import Record, Row, baseline_names
 from kernelevolve.interfaces.report.build import build_report
 from kernelevolve.interfaces.wording import (
     baseline_title,
+    disturbance_text,
     domain_text,
     duration,
     interval,
@@ -164,5 +165,7 @@ def _lines(record: Record, claim: Claim, files: Results) -> list[tuple[str, str]
     if claim.row:
         isolation = ", ".join(map(one_line, claim.isolation)) or "none"
         lines.append(("checked", f"{claim.n_checks} compared calls; {rule_text(task.rule)}; isolation: {isolation}"))
+        if claim.disturbed:
+            lines.append(("warning", disturbance_text(claim.disturbed)))
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in record.counts().items())
     return [*lines, ("search", f"{len(record.rows)} candidates in {duration(record.elapsed_s)}: {counts or 'none'}")]

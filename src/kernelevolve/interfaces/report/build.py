@@ -18,6 +18,7 @@ from kernelevolve.interfaces.report.layout import ROOT, layout_tree
 from kernelevolve.interfaces.report.source import highlight, line_kind, style_sheet, unified_diff
 from kernelevolve.interfaces.wording import (
     baseline_title,
+    disturbance_text,
     domain_text,
     duration,
     facts_rows,
@@ -227,6 +228,7 @@ def _trust_rows(record: Record, claim: Claim) -> list[tuple[str, str]]:
             "timing",
             f"{task.objective.clock} clock outside the candidate, {task.objective.cache} inputs, interleaved pairs",
         ),
+        ("machine", disturbance_text(claim.disturbed) if claim.disturbed else "nothing else was running"),
         ("interval", "95 % of the median of the pairs' log ratios"),
     ]
     if task.rollout:
