@@ -67,12 +67,8 @@ class Runner:
             str(binary), *(str(fd) for fd in inherited), str(arena.n_bytes), str(self._jail),
             str(limits.memory_bytes + arena.n_bytes), str(8 * n_threads + 32), str(_own_uid()),
         ]  # fmt: skip
-        environment = {
-            "PATH": "/usr/bin:/bin",
-            "OMP_NUM_THREADS": str(n_threads),
-            "GOMP_SPINCOUNT": IDLE_SPINS,
-            "LC_ALL": "C",
-        }
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "GOMP_SPINCOUNT": IDLE_SPINS}
+        environment["OMP_NUM_THREADS"] = str(n_threads)
         self._process = subprocess.Popen(
             command, pass_fds=inherited, env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
