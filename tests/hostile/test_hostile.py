@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_afterwards_nothing_is_left_and_a_good_one_wins(farm: ProcessFarm, row_s
     time.sleep(0.2)
     assert processes("ke-runner") == []
     assert not Path("/tmp/owned").exists()
-    assert not list(Path("/tmp").glob("ke-jail-*"))
+    assert farm._process is not None
+    assert not list(Path(tempfile.gettempdir()).glob(f"ke-judge-{farm._process.pid}-*/ke-jail-*"))
 
 
 def test_the_judge_survives_its_candidates(farm: ProcessFarm, row_scale: Task) -> None:
@@ -89,4 +91,8 @@ def test_killing_the_judge_leaves_no_process(cache: Path, row_scale: Task) -> No
         ticket.result()
     time.sleep(0.5)
     assert processes("ke-runner") == []
+    dead = farm._process.pid
+    assert list(Path(tempfile.gettempdir()).glob(f"ke-judge-{dead}-*"))
+    assert farm.submit(job(row_scale, read_candidate(FOLDER / "good.cpp"))).result().correct
+    assert not list(Path(tempfile.gettempdir()).glob(f"ke-judge-{dead}-*")), "the next judge cleans up for a dead one"
     farm.close()

@@ -18,12 +18,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from typing import TextIO
 
 from kernelevolve.errors import MachineError, TaskError
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.evaluate import Evaluation
 from kernelevolve.evaluation.lane import Lane
-from kernelevolve.evaluation.lifetime import die_with_parent
+from kernelevolve.evaluation.lifetime import die_with_parent, scratch_folder
 from kernelevolve.evaluation.runner import runner_binary
 from kernelevolve.evaluation.stages.build import Built, build
 from kernelevolve.model.job import Job, Preparation
@@ -91,7 +92,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the campaign's business; it closes our stdin
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a reference prints is not an answer
-    judge = Judge(cache=Path(sys.argv[1]))
+    with scratch_folder():
+        serve(Judge(cache=Path(sys.argv[1])), out)
+
+
+def serve(judge: Judge, out: TextIO) -> None:
+    """Answer what comes in on stdin, in order, until it ends."""
     jobs: SimpleQueue[tuple[Preparation, Future[Built] | None] | None] = SimpleQueue()
     pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
 

@@ -4,7 +4,7 @@
 // dtype: float32
 // knob LANES = 16 8
 // knob MR = 8 4 6
-// knob NV = 3 2 4
+// knob NV = 2 3 4
 // order: 20
 //
 // LANES: floats per vector (the compiler splits what the chip lacks). MR, NV: output channels and vectors per tile.

@@ -3,7 +3,7 @@
 // summary: minimal filtering F(TILE,3): TILE outputs from TILE+2 products instead of 3*TILE, as register-blocked GEMMs
 // isa: avx512f avx512dq
 // dtype: float32
-// knob TILE = 2 4
+// knob TILE = 4 2
 // knob MR = 8 6 12 4
 // knob NV = 3 2 4
 // knob CHAIN = 128 32 48

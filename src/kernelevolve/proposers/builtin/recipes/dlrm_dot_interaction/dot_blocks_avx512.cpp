@@ -3,7 +3,7 @@
 // summary: blocks of dot products in registers over the upper triangle, one shuffle tree sums 16 at a time
 // isa: avx512f avx512dq avx512vl
 // dtype: float32
-// knob ROWS = 4 2 6
+// knob ROWS = 2 4 6
 // knob COLS = 4 8 3
 // knob AHEAD = 0 1
 // knob CHUNK = 0 8 64

@@ -3,7 +3,7 @@
 // summary: portable: transpose the stack once, then rows x vectors of the upper triangle by outer products
 // dtype: float32
 // knob LANES = 16 8 4
-// knob ROWS = 4 2 8
+// knob ROWS = 8 4 2
 // knob NV = 2 1 3
 // order: 20
 //

@@ -3,7 +3,7 @@
 // summary: GELU, sums of squares and the first norm are applied while the products are still in registers
 // isa: avx512f avx512dq
 // dtype: float32
-// knob MR = 12 6 8 4
+// knob MR = 8 6 12 4
 // knob NV = 2 4 3
 // knob ROWS = 48 24 96 192
 // knob AHEAD = 0 1

@@ -3,7 +3,7 @@
 // summary: row blocks through both layers with AVX-512 register tiles; GELU by one exp of the log normal tail
 // isa: avx512f avx512dq
 // dtype: float32
-// knob MR = 12 6 8 4
+// knob MR = 8 6 12 4
 // knob NV = 2 4 3
 // knob ROWS = 48 24 96 192
 // knob PACK = 1 0

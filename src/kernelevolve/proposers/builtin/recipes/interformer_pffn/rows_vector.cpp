@@ -4,7 +4,7 @@
 // dtype: float32
 // knob LANES = 16 8
 // knob MR = 6 4 8
-// knob NV = 4 2 3
+// knob NV = 2 4 3
 // knob ROWS = 48 24 96
 // order: 20
 //

@@ -3,7 +3,7 @@
 // summary: (x x^T) y with portable vector types: both products run in one register-blocked tile on packed panels
 // dtype: float32
 // knob LANES = 16 8
-// knob MR = 4 6 2
+// knob MR = 6 4 2
 // knob NV = 4 2 3
 // order: 20
 //
