@@ -8,18 +8,22 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from pydantic import Field
+
 from kernelevolve.model.value import Value
 
 
 class Arguments(Value):
     """One slot's arguments: byte offsets of its tensors in the arena, integer scalars then axes, real scalars."""
 
+    start: int = Field(description="where the slot begins")
+    n_bytes: int = Field(description="how far it reaches")
     offsets: tuple[int, ...]
     integers: tuple[int, ...]
     reals: tuple[float, ...]
 
     def line(self, slot: int) -> bytes:
-        parts: list[str] = [f"A {slot}"]
+        parts: list[str] = [f"A {slot} {self.start} {self.n_bytes}"]
         for group in (self.offsets, self.integers, self.reals):
             parts.append(str(len(group)))
             parts += [repr(item) for item in group]
@@ -30,6 +34,10 @@ class Caller(Protocol):
     """Something that runs calls on slots of an arena: a candidate's runner or the reference server."""
 
     def bind(self, slot: int, arguments: Arguments) -> None: ...
+
+    def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        """Read the slots' bytes in the child, so that they are in its caches as far as they fit."""
+        ...
 
     def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
         """Call once per slot, in order; returns wall seconds on the judge's clock, nothing subtracted."""

@@ -35,7 +35,9 @@ class Draw:
         integers = [self.inputs[spec.name] for spec in scalars if spec.dtype not in FLOAT_DTYPES]
         integers += [self.sizes[axis.name] for axis in task.axes]
         reals = [self.inputs[spec.name] for spec in scalars if spec.dtype in FLOAT_DTYPES]
-        return Arguments(offsets=tuple(offsets), integers=tuple(integers), reals=tuple(reals))
+        return Arguments(
+            start=start, n_bytes=layout.n_bytes, offsets=tuple(offsets), integers=tuple(integers), reals=tuple(reals)
+        )
 
     def outputs(self, task: Task) -> dict[str, int]:
         """Bytes of the pure outputs, the ones to be poisoned."""

@@ -135,8 +135,9 @@ class Evaluation:
 
     def _timing(self, samples: dict[str, Samples]) -> Timing:
         job, bench = self._job, self._bench
+        traffic = job.task.traffic
         shapes: tuple[ShapeTiming, ...] = tuple(
-            shape_timing(shape, bench.pool(shape)[0], samples[_key(shape)], self._facts, seed=17)
+            shape_timing(shape, bench.pool(shape)[0], samples[_key(shape)], self._facts, traffic=traffic, seed=17)
             for shape in bench.shapes(job.level)
         )
         speedup, low, high = combine(shapes)

@@ -12,7 +12,7 @@ from pathlib import Path
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
-from kernelevolve.evaluation.runner import IDLE_SPINS
+from kernelevolve.evaluation.runner import thread_settings
 from kernelevolve.model.task import Task
 from kernelevolve.toolchains.process import kill_group
 
@@ -55,6 +55,9 @@ class ReferenceServer:
         except Ended:
             raise MachineError("the baselines' process has ended") from None
 
+    def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        self._answer(f"T {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+
     def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
         return self._answer(f"R {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
 
@@ -89,8 +92,7 @@ def _environment(n_threads: int, cache: Path) -> dict[str, str]:
     """Warm allocator (no page faults per call: candidates get theirs from the judge), no helper processes."""
     environment = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if key in os.environ}
     environment |= {
-        "OMP_NUM_THREADS": str(n_threads),
-        "GOMP_SPINCOUNT": IDLE_SPINS,
+        **thread_settings(n_threads),
         "MKL_NUM_THREADS": str(n_threads),
         "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": str(2**40),

@@ -1,7 +1,8 @@
 """The baselines' process: the task's own reference, eager and compiled, called on slots of an arena.
 
 Same protocol as the runner, so both sides pay the same for a call. No candidate is ever loaded here.
-  "A ..." bind a slot · "B name" choose the baseline · "R n slot.." call · answers "D n 0", or "X text" for a failure
+  "A ..." bind a slot · "B name" choose the baseline · "T n slot.." read the slots · "R n slot.." call
+  answers "D n 0", or "X text" for a failure
 argv: control reply arena arena_bytes task_json folder n_threads
 """
 
@@ -31,12 +32,14 @@ class Server:
         self._module = TaskModule(task, folder)
         self._bytes = np.frombuffer(mmap.mmap(arena_fd, arena_bytes), dtype=np.uint8)
         self._slots: dict[int, dict[str, Any]] = {}
+        self._ranges: dict[int, tuple[int, int]] = {}
         self._function: Callable[..., Any] = self._module.reference
         self._compiled: Callable[..., Any] | None = None
 
     def bind(self, text: str) -> None:
         words = text.split()
-        slot, at = int(words[0]), 1
+        slot, at = int(words[0]), 3
+        self._ranges[slot] = (int(words[1]), int(words[2]))
         groups: list[list[str]] = []
         for _ in range(3):
             n = int(words[at])
@@ -72,6 +75,11 @@ class Server:
         else:
             raise ValueError(f"unknown baseline {name}")
 
+    def touch(self, text: str) -> None:
+        for word in text.split()[1:]:
+            start, n_bytes = self._ranges[int(word)]
+            self._bytes[start : start + n_bytes : 64].sum()
+
     def run(self, text: str) -> None:
         order = [self._slots[int(word)] for word in text.split()[1:]]
         result = None
@@ -106,6 +114,8 @@ def main() -> None:
                         continue
                     case "B":
                         server.choose(line[1:].strip())
+                    case "T":
+                        server.touch(line[1:])
                     case "R":
                         server.run(line[1:])
                 os.write(reply, f"D {len(line.split()) - 2} 0\n".encode())

@@ -1,9 +1,10 @@
 // The process a candidate lives in. Ours until dlopen; hostile from then on.
 //
-//   judge --control--> runner   "A slot n_ptr off.. n_int i.. n_real r..\n" binds a slot's arguments
+//   judge --control--> runner   "A slot start bytes n_ptr off.. n_int i.. n_real r..\n" binds a slot's arguments
+//                               "T n slot..\n"                              reads the slots' bytes: caches are warm then
 //                               "R n slot..\n"                              calls the entry once per slot
 //   judge <--reply---- runner   "I name name..\n" isolation that is active, then "L\n" loaded or "F text\n" not loaded,
-//                               "D n_done rc\n" after each R
+//                               "D n_done rc\n" after each T or R
 //   judge <--status--- init     "E code\n" or "S signal\n" when the candidate's process has ended
 //
 // The candidate never holds the status descriptor, the reference, an expected answer, a seed or the clock. A reply it
@@ -47,6 +48,8 @@ struct Options {
 };
 
 struct Slot {
+    const volatile char* start = nullptr;
+    size_t n_bytes = 0;
     std::vector<void*> pointers;
     std::vector<int64_t> integers;
     std::vector<double> reals;
@@ -205,16 +208,36 @@ void bind(std::vector<Slot>& slots, const char* text, char* base) {
     if (slots.size() <= slot) slots.resize(slot + 1);
     Slot& s = slots[slot];
     s = Slot{};
+    s.start = base + strtoull(at, &at, 10);
+    s.n_bytes = strtoull(at, &at, 10);
     for (size_t n = strtoull(at, &at, 10); n > 0; --n) s.pointers.push_back(base + strtoull(at, &at, 10));
     for (size_t n = strtoull(at, &at, 10); n > 0; --n) s.integers.push_back(strtoll(at, &at, 10));
     for (size_t n = strtoull(at, &at, 10); n > 0; --n) s.reals.push_back(strtod(at, &at));
     s.pointers.push_back(nullptr);
 }
 
-void run(const std::vector<Slot>& slots, const char* text, Entry entry, int reply) {
+std::vector<const Slot*> named(const std::vector<Slot>& slots, const char* text) {
     char* at = const_cast<char*>(text);
     std::vector<const Slot*> order(strtoull(at, &at, 10));
     for (auto& slot : order) slot = &slots.at(strtoull(at, &at, 10));
+    return order;
+}
+
+void answer(int reply, size_t done, int rc) {
+    char text[64];
+    const int n = snprintf(text, sizeof text, "D %zu %d\n", done, rc);
+    say(reply, std::string(text, (size_t)n));
+}
+
+void touch(const std::vector<Slot>& slots, const char* text, int reply) {
+    const std::vector<const Slot*> order = named(slots, text);
+    for (const Slot* s : order)
+        for (size_t i = 0; i < s->n_bytes; i += 64) (void)s->start[i];
+    answer(reply, order.size(), 0);
+}
+
+void run(const std::vector<Slot>& slots, const char* text, Entry entry, int reply) {
+    const std::vector<const Slot*> order = named(slots, text);
     size_t done = 0;
     int rc = 0;
     for (const Slot* s : order) {
@@ -222,9 +245,7 @@ void run(const std::vector<Slot>& slots, const char* text, Entry entry, int repl
         if (rc != 0) break;
         ++done;
     }
-    char text_out[64];
-    const int n = snprintf(text_out, sizeof text_out, "D %zu %d\n", done, rc);
-    say(reply, std::string(text_out, (size_t)n));
+    answer(reply, done, rc);
 }
 
 [[noreturn]] void serve(const Options& o) {
@@ -255,6 +276,7 @@ void run(const std::vector<Slot>& slots, const char* text, Entry entry, int repl
     std::string line;
     while (lines.next(&line)) {
         if (line[0] == 'A') bind(slots, line.c_str() + 1, base);
+        else if (line[0] == 'T') touch(slots, line.c_str() + 1, o.reply);
         else if (line[0] == 'R') run(slots, line.c_str() + 1, entry, o.reply);
         else break;
     }

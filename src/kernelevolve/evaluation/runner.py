@@ -23,10 +23,14 @@ from kernelevolve.model.verdict import Outcome
 from kernelevolve.toolchains.process import kill_group, run_tool
 
 LOG_BYTES = 4096
-IDLE_SPINS = "10000"
-"""How long an idle OpenMP thread spins, on both sides: libgomp's default would burn the other side's core for
-milliseconds after each call."""
 START_TIMEOUT_S = 20.0
+
+
+def thread_settings(n_threads: int) -> dict[str, str]:
+    """The same for both sides. Threads stay on their cores: unbound, the scheduler at times puts two of one team on one
+    core, and a call takes ten times as long. Idle ones soon stop spinning: libgomp's default would burn the other
+    side's core for milliseconds after each call."""
+    return {"OMP_NUM_THREADS": str(n_threads), "OMP_PROC_BIND": "true", "GOMP_SPINCOUNT": "10000"}
 
 
 def runner_binary(cache: Path, compiler: str) -> Path:
@@ -67,8 +71,7 @@ class Runner:
             str(binary), *(str(fd) for fd in inherited), str(arena.n_bytes), str(self._jail),
             str(limits.memory_bytes + arena.n_bytes), str(8 * n_threads + 32), str(_own_uid()),
         ]  # fmt: skip
-        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "GOMP_SPINCOUNT": IDLE_SPINS}
-        environment["OMP_NUM_THREADS"] = str(n_threads)
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **thread_settings(n_threads)}
         self._process = subprocess.Popen(
             command, pass_fds=inherited, env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -106,8 +109,14 @@ class Runner:
         except Ended:
             raise self._fault("before a call") from None
 
+    def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        self._command("T", slots, timeout_s)
+
     def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
-        line = f"R {len(slots)} {' '.join(map(str, slots))}\n".encode()
+        return self._command("R", slots, timeout_s)
+
+    def _command(self, verb: str, slots: Sequence[int], timeout_s: float) -> float:
+        line = f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
         answer, seconds = self._answer(line, timeout_s, "in a call")
         match answer.split():
             case ["D", done, rc] if rc == "0" and done == str(len(slots)):

@@ -147,6 +147,9 @@ class Task(Value):
     outputs: tuple[TensorSpec, ...] = ()
     rule: Rule
     rollout: Rollout | None = None
+    traffic: str = Field(
+        default="", description="bytes a call must move at least, over axes; empty: every tensor once, in-place twice"
+    )
     objective: Objective = Objective()
     shapes: ShapeSets
     format: Literal["native", "kernelbench", "flashinfer_trace"] = "native"
@@ -234,6 +237,7 @@ def _task_problems(task: Task) -> list[str]:
     problems += [
         f"output {spec.name} cannot be in_place or static" for spec in task.outputs if spec.in_place or spec.static
     ]
+    problems += [f"traffic: axis '{name}' is not declared" for name in sorted(dim_axes(task.traffic) - known)]
     if not task.written:
         problems.append("nothing is written: declare an output or an in_place input")
     if not _NAME.fullmatch(task.entry):

@@ -14,7 +14,7 @@ from kernelevolve.model.task import Axis, DType, Objective, Rollout, Rule, Shape
 from kernelevolve.model.value import Value
 
 TOP_KEYS = (
-    "schema_version", "name", "summary", "family", "entry", "axes", "inputs", "outputs", "rule", "rollout",
+    "schema_version", "name", "summary", "family", "entry", "axes", "inputs", "outputs", "rule", "rollout", "traffic",
     "objective", "platforms",
 )  # fmt: skip
 Table = dict[str, Any]
@@ -59,7 +59,9 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     """The Task's fields, files aside; None when a fault was found."""
     before = len(faults)
     faults += [_unknown(key, TOP_KEYS) for key in table if key not in TOP_KEYS]
-    faults += [f"{key}: must be text" for key in ("name", "summary", "family", "entry") if not _text(table, key)]
+    faults += [
+        f"{key}: must be text" for key in ("name", "summary", "family", "entry", "traffic") if not _text(table, key)
+    ]
     faults += [f"{key}: is missing" for key in ("schema_version", "name", "inputs", "rule") if key not in table]
     if table.get("schema_version", 1) != 1:
         faults.append(f"schema_version: {table['schema_version']} is not known; this version reads 1")
@@ -81,7 +83,7 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     name = table["name"]
     return {
         "schema_version": 1, "name": name, "summary": table.get("summary", ""), "family": table.get("family", name),
-        "entry": table.get("entry", name), "platform": platform, "dtype": dtype, "shapes": entry.shapes,
+        "entry": table.get("entry", name), "traffic": table.get("traffic", ""), "platform": platform, "dtype": dtype, "shapes": entry.shapes,
         **{key: tuple(items) for key, items in sections.items()}, **optional,
     }  # fmt: skip
 

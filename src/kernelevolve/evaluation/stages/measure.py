@@ -13,7 +13,7 @@ from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.side import Side
 from kernelevolve.evaluation.statistics import geometric_mean, interval
 from kernelevolve.model.platform import PlatformFacts
-from kernelevolve.model.task import Shape
+from kernelevolve.model.task import Shape, evaluate_dim
 from kernelevolve.model.verdict import Comparison, ShapeTiming
 
 
@@ -87,7 +87,9 @@ def pick_baselines(bench: Bench, shape: Shape, names: tuple[str, ...], level: st
     return [side for name in names if (side := bench.baseline(name, shape, level)) is not None]
 
 
-def shape_timing(shape: Shape, draw: Draw, samples: Samples, facts: PlatformFacts, *, seed: int) -> ShapeTiming:
+def shape_timing(
+    shape: Shape, draw: Draw, samples: Samples, facts: PlatformFacts, *, traffic: str, seed: int
+) -> ShapeTiming:
     mine = [value for group in samples.candidate for value in group]
     comparisons = []
     for name, groups in samples.baselines.items():
@@ -107,10 +109,11 @@ def shape_timing(shape: Shape, draw: Draw, samples: Samples, facts: PlatformFact
                 log_ratios=tuple(round(value, 7) for group in logs for value in group),
             )  # fmt: skip
         )
-    rate = _copy_rate(draw.bytes_moved, facts)
+    n_bytes = evaluate_dim(traffic, draw.sizes) if traffic else draw.bytes_moved
+    rate = _copy_rate(n_bytes, facts)
     return ShapeTiming(
-        shape=shape, latency_us=statistics.median(mine) * 1e6, bytes_moved=draw.bytes_moved,
-        floor_us=draw.bytes_moved / rate / 1e3 if rate else None, comparisons=tuple(comparisons),
+        shape=shape, latency_us=statistics.median(mine) * 1e6, bytes_moved=n_bytes,
+        floor_us=n_bytes / rate / 1e3 if rate else None, comparisons=tuple(comparisons),
     )  # fmt: skip
 
 
