@@ -98,15 +98,15 @@ def table(out: Path) -> str:
         "# Built-in tasks on a 2-core CPU",
         "",
         "Command: `python benchmarks/builtin_tasks.py` (for each task `kernelevolve run TASK --proposer builtin` with",
-        "the default budget: 100 candidates or 120 s of search).",
+        "the default budget: 100 candidates or 60 s of search).",
         "",
         f"Machine: {facts['model']}, {facts['n_cores']} cores, {' '.join(facts['isa'])}; measured copy rate "
         f"{facts['copy_gb_per_s']:.0f} GB/s from memory, {facts['cached_copy_gb_per_s']:.0f} GB/s in cache, "
         f"{facts['fma_gflop_per_s']:.0f} GFLOP/s fp32; {', '.join(facts['compilers'])}.",
         "",
         "Speed-up: against the better of eager PyTorch and `torch.compile` on each sealed shape, geometric mean over",
-        "the shapes, 95 % interval; each sealed shape was used once. *worst shape*: the smallest per-shape speed-up. *over",
-        "memory floor*: latency over (bytes read and written once, at the measured copy rate). Raw records, with every",
+        "the shapes, 95 % interval; each sealed shape was used once. *worst shape*: the smallest per-shape speed-up.",
+        "*over memory floor*: latency over (bytes read and written once, at the measured copy rate). Raw records, with every",
         "log-ratio, in `builtin-cpu/`.",
         "",
         "| task | sealed speed-up | interval | target (lower end) | worst shape | over memory floor | tried | kernel |",

@@ -22,8 +22,8 @@ from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.model.task import Shape, Task
 
 POOL_DRAWS = 3
-REFRESH_BYTES = 32 * 2**20
-"""How much is rewritten before a sample at most: more slots would only cost copying."""
+REFRESH_BYTES = 16 * 2**20
+"""How much is rewritten before a sample at most, where one slot is not more: more would not stay in cache."""
 MAX_SLOTS = 32
 COMPILE_TIMEOUT_S = 300.0
 
@@ -80,7 +80,7 @@ class Bench:
     def pool(self, shape: Shape) -> list[Draw]:
         """Nominal draws that timed calls take their content from."""
         first = self.draw(shape, "pool-0")
-        n_draws = POOL_DRAWS if sum(first.n_bytes.values()) <= REFRESH_BYTES // 2 else 2
+        n_draws = POOL_DRAWS if sum(first.n_bytes.values()) <= REFRESH_BYTES else 2
         return [first, *(self.draw(shape, f"pool-{index}") for index in range(1, n_draws))]
 
     def check_draws(self, level: str) -> list[Draw]:
@@ -123,7 +123,7 @@ class Bench:
     def layout(self, shape: Shape) -> tuple[Layout, int]:
         """Layout and number of timed slots for a shape; one more slot is used for warming up."""
         layout = joint_layout(self.pool(shape))
-        return layout, max(2, min(MAX_SLOTS, REFRESH_BYTES // max(layout.n_bytes, 1)))
+        return layout, max(1, min(MAX_SLOTS, REFRESH_BYTES // max(layout.n_bytes, 1)))
 
     def timing_bytes(self, level: str) -> int:
         """Arena size the timing of a level needs."""

@@ -23,7 +23,7 @@ class Settings(Value):
     proposer: str = "builtin"
     platform: str = "cpu"
     max_candidates: int = Field(default=100, ge=1)
-    max_seconds: float = Field(default=120.0, gt=0)
+    max_seconds: float = Field(default=60.0, gt=0)
     n_drafts: int = Field(default=8, ge=1, description="first moves, without a parent")
     n_threads: int = Field(default=1, ge=1)
     baselines: tuple[str, ...] = ("eager", "compile")

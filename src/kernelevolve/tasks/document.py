@@ -83,7 +83,8 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     name = table["name"]
     return {
         "schema_version": 1, "name": name, "summary": table.get("summary", ""), "family": table.get("family", name),
-        "entry": table.get("entry", name), "traffic": table.get("traffic", ""), "platform": platform, "dtype": dtype, "shapes": entry.shapes,
+        "entry": table.get("entry", name), "traffic": table.get("traffic", ""),
+        "platform": platform, "dtype": dtype, "shapes": entry.shapes,
         **{key: tuple(items) for key, items in sections.items()}, **optional,
     }  # fmt: skip
 

@@ -29,7 +29,7 @@ def run(
     max_candidates: Annotated[int, typer.Option("--max-candidates", min=1, help="Stop after this many.")] = 100,
     max_seconds: Annotated[
         float, typer.Option("--max-seconds", min=0.001, help="Stop the search after this long.")
-    ] = 120.0,
+    ] = 60.0,
     drafts: Annotated[int, typer.Option("--drafts", min=1, help="Candidates without a parent to start with.")] = 8,
     threads: ThreadsOption = None,
     baseline: BaselineOption = None,

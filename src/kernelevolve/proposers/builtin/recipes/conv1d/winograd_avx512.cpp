@@ -6,7 +6,7 @@
 // knob TILE = 4 2
 // knob MR = 8 6 12 4
 // knob NV = 3 2 4
-// knob CHAIN = 128 32 48
+// knob CHAIN = 32 16 48
 // order: 40
 //
 // TILE: outputs per tile: 2 saves a third of the multiplications, 4 saves half and rounds a little more.
