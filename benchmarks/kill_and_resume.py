@@ -76,10 +76,12 @@ def judged_twice(store: Path) -> int:
     return sum(count > 1 for count in counts.values())
 
 
-def descendants() -> list[str]:
+def descendants(root: Path) -> list[str]:
+    """Living processes of ours: judges, runners and baselines all carry a path under `root` on their command line."""
     listing = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True).stdout
     words = ("ke-runner", "kernelevolve.evaluation")
-    return [line for line in listing.splitlines() if any(word in line for word in words) and not line.startswith("Z")]
+    lines = [line for line in listing.splitlines() if any(word in line for word in words) and not line.startswith("Z")]
+    return [line for line in lines if str(root) in line]
 
 
 def interrupted(folder: Path, replay: Path, n: int, delay_s: float) -> tuple[list[tuple[object, ...]], int, int]:
@@ -90,7 +92,7 @@ def interrupted(folder: Path, replay: Path, n: int, delay_s: float) -> tuple[lis
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     time.sleep(1.0)
-    left = len(descendants())
+    left = len(descendants(folder.parent))
     if not (folder / "store.db").exists() and not any(folder.glob("*.db")):
         start(folder, replay, n).wait()  # killed before the campaign was opened: there is nothing to resume
     elif not open_store(folder).campaigns():
@@ -109,6 +111,8 @@ def main() -> None:
     rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
+        (root / "tmp").mkdir()
+        os.environ["KERNELEVOLVE_CACHE"], os.environ["TMPDIR"] = str(root / "cache"), str(root / "tmp")
         replay = root / "replay.jsonl"
         write_replay(replay, arguments.candidates)
         started = time.monotonic()
