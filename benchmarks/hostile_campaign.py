@@ -56,7 +56,7 @@ def main() -> None:
         )  # fmt: skip
         seconds = time.monotonic() - started
         time.sleep(1.0)
-        listing = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True).stdout
+        listing = subprocess.run(["ps", "-ewwo", "stat,args"], capture_output=True, text=True, check=True).stdout
         left = [line for line in listing.splitlines() if str(root) in line and not line.startswith("Z")]
         store = open_store(root / "store")
         events = store.read(store.resolve("latest"))

@@ -78,7 +78,7 @@ def judged_twice(store: Path) -> int:
 
 def descendants(root: Path) -> list[str]:
     """Living processes of ours: judges, runners and baselines all carry a path under `root` on their command line."""
-    listing = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["ps", "-ewwo", "stat,args"], capture_output=True, text=True, check=True).stdout
     words = ("ke-runner", "kernelevolve.evaluation")
     lines = [line for line in listing.splitlines() if any(word in line for word in words) and not line.startswith("Z")]
     return [line for line in lines if str(root) in line]

@@ -157,7 +157,7 @@ TOML_CASES = {
         "rollout state 'x' is not an in_place input"]),
     "escape sequences": ('name = "twice"', 'name = "twice"\n"\\u001b[31mred" = 1', [
         "unknown key ' [31mred'; known: schema_version, name, summary, family, entry, axes, inputs, outputs, rule, "
-        "rollout, objective, platforms"]),
+        "rollout, traffic, objective, platforms"]),
     "deep nesting": ("schema_version = 1", f"schema_version = {'[' * 20000}", None),
     "several at once": ('dtype = "float"', 'dtyp = "float"', [
         "inputs.x: the key 'dtype' is missing", "inputs.x: unknown key 'dtyp'; did you mean 'dtype'?",
