@@ -1,7 +1,7 @@
 // expect: correct
 extern "C" int row_scale(const float* x, const float* w, float* y, int64_t R, int64_t C) {
-#pragma omp parallel for if (R * C > 65536)
     for (int64_t r = 0; r < R; ++r)
+#pragma omp simd
         for (int64_t c = 0; c < C; ++c) y[r * C + c] = x[r * C + c] * w[c] + 1.0f;
     return 0;
 }

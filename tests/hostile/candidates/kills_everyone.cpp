@@ -1,4 +1,5 @@
 // expect: correct
+// flags: -O1 -fno-tree-vectorize
 // alone in its pid namespace there is nobody to kill
 #include <csignal>
 #include <unistd.h>

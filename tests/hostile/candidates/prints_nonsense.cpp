@@ -1,4 +1,5 @@
 // expect: correct
+// flags: -O1 -fno-tree-vectorize
 // noise is no crime: the answer is right
 #include <cstdio>
 extern "C" int row_scale(const float* x, const float* w, float* y, int64_t R, int64_t C) {
