@@ -28,7 +28,7 @@ START_TIMEOUT_S = 20.0
 
 def thread_settings(n_threads: int) -> dict[str, str]:
     """The same for both sides. Threads stay on their cores: unbound, the scheduler at times puts two of one team on one
-    core, and a call takes ten times as long. Idle ones soon stop spinning: libgomp's default would burn the other
+    core, and a call takes several times as long. Idle ones soon stop spinning: libgomp's default would burn the other
     side's core for milliseconds after each call."""
     return {"OMP_NUM_THREADS": str(n_threads), "OMP_PROC_BIND": "true", "GOMP_SPINCOUNT": "10000"}
 
