@@ -48,7 +48,9 @@ def expected(name: str) -> set[str]:
 def processes(word: str) -> list[str]:
     """Command lines on this machine with a word in them."""
     listing = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listing.splitlines() if word in line and "<defunct>" not in line and "ps -ewwo" not in line]
+    return [
+        line for line in listing.splitlines() if word in line and "<defunct>" not in line and "ps -ewwo" not in line
+    ]
 
 
 def test_there_are_at_least_50() -> None:
