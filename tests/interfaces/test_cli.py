@@ -255,6 +255,13 @@ def test_a_fake_run_never_loads_torch():
     assert finished.returncode == 0, finished.stderr
 
 
+HEARS_INTERRUPTS = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from kernelevolve.interfaces.cli.main import main; sys.exit(main(sys.argv[1:]))"
+)
+"""A test run started in the background inherits an ignored SIGINT, and so would the process under test."""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_says_how_to_go_on_and_does(
     number: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -262,7 +269,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     store = str(tmp_path / "store")
     words = ["run", "map_id", "--platform", "fake", "--max-candidates", "2000", "--threads", "1", "--store", store]
     process = subprocess.Popen(
-        [sys.executable, "-m", "kernelevolve.interfaces.cli.main", *words],
+        [sys.executable, "-c", HEARS_INTERRUPTS, *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PYTHONUNBUFFERED="1"),
     )  # fmt: skip
     assert process.stdout is not None
