@@ -15,13 +15,21 @@ import torch
 
 from kernelevolve.errors import TaskError
 from kernelevolve.evaluation.arena import Arena, Layout
-from kernelevolve.evaluation.draws import Draw, edge_shapes, joint_layout, labels, make_draw
+from kernelevolve.evaluation.defences import ALL, Defences
+from kernelevolve.evaluation.draws import Distribution, Draw, distributions, edge_shapes, joint_layout, make_draw
 from kernelevolve.evaluation.reference import BaselineFailed, ReferenceServer
 from kernelevolve.evaluation.side import Side
+from kernelevolve.evaluation.stock import Feed, Stock
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.model.task import Shape, Task
 
-POOL_DRAWS = 3
+READY_PAIRS = 8
+"""How many samples' worth of draws are made before the first candidate is timed; more are made when wanted."""
+VARYING_DRAWS = 8
+SIZE_MARGIN = 1.25
+"""Room for later draws where sizes depend on the data."""
+EXTRA_VARIANTS = 2
+"""Distributions besides the nominal one that each listed shape is checked with."""
 REFRESH_BYTES = 16 * 2**20
 """How much is rewritten before a sample at most, where one slot is not more: more would not stay in cache."""
 MAX_SLOTS = 32
@@ -39,8 +47,9 @@ class Rolled:
 
 
 class Bench:
-    def __init__(self, task: Task, *, n_threads: int, cache: Path) -> None:
+    def __init__(self, task: Task, *, n_threads: int, cache: Path, defences: Defences = ALL) -> None:
         torch.set_num_threads(n_threads)
+        self.defences = defences
         self.task = task
         self.n_threads = n_threads
         self._secret = ""
@@ -48,6 +57,7 @@ class Bench:
         self._folder = tempfile.TemporaryDirectory(prefix="ke-task-")
         self.module = TaskModule(task, Path(self._folder.name))
         self._draws: dict[str, Draw] = {}
+        self._stocks: dict[str, Stock] = {}
         self._reference: ReferenceServer | None = None
         self._arena: Arena | None = None
         self._sides: dict[tuple[str, str], Side] = {}
@@ -60,6 +70,7 @@ class Bench:
         if secret != self._secret:
             self._secret = secret
             self._draws.clear()
+            self._stocks.clear()
             self._sides.clear()
             self._rolled = None
 
@@ -68,42 +79,64 @@ class Bench:
         sets = self.task.shapes
         return (sets.sealed or sets.search or sets.shown) if level == "sealed" else (sets.search or sets.shown)
 
-    def draw(self, shape: Shape, label: str = "nominal", variant: str | None = None, scale: float = 1.0) -> Draw:
-        key = f"{sorted(shape.items())}|{label}"
+    def draw(self, shape: Shape, how: Distribution | None = None, label: str = "") -> Draw:
+        """The same one whenever it is asked for; `label` tells several of one distribution apart."""
+        how = how or distributions(self.module)[0]
+        key = f"{sorted(shape.items())}|{label}|{how.label}"
         if key not in self._draws:
-            variant = variant or self.module.variants[0]
             self._draws[key] = make_draw(
-                self.module, shape, secret=self._secret, label=label, variant=variant, scale=scale
-            )
+                self.module, shape, secret=self._secret, label=label or how.label, variant=how.variant,
+                scale=how.scale, twist=how.twist,
+            )  # fmt: skip
         return self._draws[key]
 
-    def pool(self, shape: Shape) -> list[Draw]:
-        """Nominal draws that timed calls take their content from."""
-        first = self.draw(shape, "pool-0")
-        n_draws = POOL_DRAWS if sum(first.n_bytes.values()) <= REFRESH_BYTES else 2
-        return [first, *(self.draw(shape, f"pool-{index}") for index in range(1, n_draws))]
+    def stock(self, shape: Shape) -> Stock:
+        """What timed calls on a shape take their content from: nominal draws."""
+        key = str(sorted(shape.items()))
+        if key not in self._stocks:
+            secret, variant = self._secret, self.module.variants[0]
+
+            def make(index: int) -> Draw:
+                return make_draw(
+                    self.module, shape, secret=secret, label=f"timed-{index}", variant=variant, slim=True
+                )  # fmt: skip
+
+            self._stocks[key] = Stock(make)
+        return self._stocks[key]
+
+    def feed(self, shape: Shape) -> Feed:
+        """A new process' way through the stock."""
+        layout, _ = self.layout(shape)
+        return Feed(self.stock(shape), layout=layout, repeat="fresh_content" not in self.defences)
 
     def check_draws(self, level: str) -> list[Draw]:
-        """What a candidate is compared on: small shapes in every variant, then every listed shape."""
-        shapes = edge_shapes(self.task)
-        plan = list(labels(self.module))
-        draws: list[Draw] = []
+        """What a candidate is compared on: small shapes in every distribution, then every listed shape in the nominal
+        one and in a few others, chosen by the secret: who tells shapes apart learns nothing."""
+        plan = distributions(self.module, self.defences)
+        shapes = edge_shapes(self.task) if "edge_shapes" in self.defences else []
+        wanted: list[tuple[Shape, Distribution]] = []
         for index, shape in enumerate(shapes):
-            for label, variant, scale in plan if index == 0 else [plan[index % len(plan)]]:
-                try:
-                    draws.append(self.draw(shape, label, variant, scale))
-                except ValueError:  # the generator refuses: outside what the operator is defined for
-                    continue
+            wanted += [(shape, how) for how in (plan if index == 0 else [plan[index % len(plan)]])]
         listed = self.shapes(level) if level != "check" else self.task.shapes.shown + self.task.shapes.search
+        rng = random.Random(f"{self._secret}|listed")
         for index, shape in enumerate(listed):
-            for label, variant, scale in plan if index == 0 and not draws else plan[:1]:
-                draws.append(self.draw(shape, label, variant, scale))
+            others = rng.sample(plan[1:], min(EXTRA_VARIANTS, len(plan) - 1))
+            if "listed_variants" not in self.defences:
+                others = []
+            wanted += [(shape, how) for how in (plan if index == 0 and not shapes else [plan[0], *others])]
+        draws = []
+        for shape, how in wanted:
+            try:
+                draws.append(self.draw(shape, how))
+            except ValueError:  # the generator refuses: outside what the operator is defined for
+                if shape in listed and how is plan[0]:
+                    raise
         return draws
 
     def rolled(self) -> Rolled | None:
         """The multi-step trajectory, on a small shape."""
         rollout = self.task.rollout
-        if rollout is None:
+        if rollout is None or "rollout" not in self.defences:
             return None
         if self._rolled is None:
             shape = (edge_shapes(self.task) or list(self.task.shapes.shown))[0]
@@ -111,7 +144,7 @@ class Bench:
         return self._rolled
 
     def _roll(self, shape: Shape, state_name: str, n_steps: int) -> Rolled:
-        steps = [self.draw(shape, f"step-{index}") for index in range(n_steps)]
+        steps = [self.draw(shape, label=f"step-{index}") for index in range(n_steps)]
         state = steps[0].inputs[state_name].double()
         outputs: dict[str, torch.Tensor] = {}
         for step in steps:
@@ -122,7 +155,10 @@ class Bench:
 
     def layout(self, shape: Shape) -> tuple[Layout, int]:
         """Layout and number of timed slots for a shape; one more slot is used for warming up."""
-        layout = joint_layout(self.pool(shape))
+        stock = self.stock(shape)
+        varies = any(axis.role != "shape" for axis in self.task.axes)
+        draws = [stock[index] for index in range(VARYING_DRAWS if varies else 1)]
+        layout = joint_layout(draws, margin=SIZE_MARGIN if varies else 1.0)
         return layout, max(1, min(MAX_SLOTS, REFRESH_BYTES // max(layout.n_bytes, 1)))
 
     def timing_bytes(self, level: str) -> int:
@@ -140,11 +176,11 @@ class Bench:
         server, arena = self._server(level)
         layout, n_slots = self.layout(shape)
         side = Side(
-            name=name, caller=server, arena=arena, task=self.task, draws=self.pool(shape), layout=layout,
-            n_slots=n_slots, trusted=True, before=lambda: server.choose(name),
+            name=name, caller=server, arena=arena, task=self.task, layout=layout, n_slots=n_slots,
+            n_threads=self.n_threads, trusted=True, before=lambda: server.choose(name),
         )  # fmt: skip
         try:
-            side.calibrate(timeout_s=COMPILE_TIMEOUT_S)
+            side.calibrate(self.feed(shape), timeout_s=COMPILE_TIMEOUT_S)
         except BaselineFailed as error:
             if name == "eager":
                 raise TaskError(self.task.name, [f"the reference fails on shape {shape}: {error}"]) from error
@@ -159,7 +195,8 @@ class Bench:
         key = str(sorted(shape.items()))
         if len(sides) > 1 and key not in self._fastest:
             rng = random.Random(1)
-            speeds = {side.name: min(side.sample(rng, timeout_s=60.0) for _ in range(3)) for side in sides}
+            draws = [self.stock(shape)[0]]
+            speeds = {side.name: min(side.sample(draws, rng, timeout_s=60.0) for _ in range(3)) for side in sides}
             self._fastest[key] = min(speeds, key=lambda name: speeds[name])
         return next((side for side in sides if side.name == self._fastest.get(key, side.name)), None)
 
@@ -169,7 +206,9 @@ class Bench:
         self.rolled()
         if level != "check":
             for shape in self.shapes(level):
-                self.fastest(baselines, shape, level)
+                side = self.fastest(baselines, shape, level)
+                if side is not None:
+                    self.stock(shape)[READY_PAIRS * side.n_calls]
 
     def _server(self, level: str) -> tuple[ReferenceServer, Arena]:
         needed = max(self.timing_bytes("screen"), self.timing_bytes(level))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pydantic import Field
 
+from kernelevolve.evaluation.freezer import Freezer, Window
 from kernelevolve.model.value import Value
+
+PIPE_BYTES = 2**20
 
 
 class Arguments(Value):
@@ -33,14 +37,21 @@ class Arguments(Value):
 class Caller(Protocol):
     """Something that runs calls on slots of an arena: a candidate's runner or the reference server."""
 
-    def bind(self, slot: int, arguments: Arguments) -> None: ...
-
-    def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
-        """Read the slots' bytes in the child, so that they are in its caches as far as they fit."""
+    def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
+        """Tell the child where the arguments of these slots lie. Their content need not be there yet."""
         ...
 
-    def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
-        """Call once per slot, in order; returns wall seconds on the judge's clock, nothing subtracted."""
+    def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        """Read the slots' pages in the child, so that no timed call is the first to map them."""
+        ...
+
+    def run(self, slots: Sequence[int], *, timeout_s: float) -> Window:
+        """Call once per slot, in order. The child stands still before and afterwards."""
+        ...
+
+    @property
+    def core(self) -> int | None:
+        """The processor on which the child's main thread runs."""
         ...
 
 
@@ -58,6 +69,7 @@ class Channel:
     def __init__(self) -> None:
         self._control_read, self.control = os.pipe()
         self.reply, self._reply_write = os.pipe()
+        fcntl.fcntl(self.control, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # commands wait in it while the child stands still
         self._text = b""
 
     @property
@@ -96,11 +108,9 @@ class Channel:
         line, _, self._text = self._text.partition(b"\n")
         return line.decode(errors="replace")
 
-    def timed(self, line: bytes, *, timeout_s: float) -> tuple[str, float]:
-        """Send a command and wait for its reply; the reply and the seconds in between."""
-        if self._text:
+    def timed(self, line: bytes, freezer: Freezer, *, timeout_s: float) -> Window:
+        """Put a command into the pipe, wake the child, wait for its reply, stop the child."""
+        if self._text or select.select([self.reply], [], [], 0)[0]:
             raise Ended  # an answer before the question
-        started = time.perf_counter_ns()
         self.send(line)
-        answer = self.receive(timeout_s=timeout_s)
-        return answer, (time.perf_counter_ns() - started) / 1e9
+        return freezer.window(lambda: self.receive(timeout_s=timeout_s))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
+
+import torch
 
 from kernelevolve.evaluation.arena import Bytes, Layout, tensor_specs
 from kernelevolve.evaluation.channel import Arguments
 from kernelevolve.evaluation.compare import Answer
+from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.evaluation.tensors import tensor_bytes
 from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, bytes_of
@@ -44,40 +46,95 @@ class Draw:
         return {spec.name: self.n_bytes[spec.name] for spec in task.outputs}
 
     @property
+    def held_bytes(self) -> int:
+        """Memory this takes in the judge, roughly: contents, and two float32 bounds for each element of an answer."""
+        return sum(data.nbytes for data in self.contents.values()) + sum(a.held_bytes for a in self.answers.values())
+
+    @property
     def bytes_moved(self) -> int:
         """Inputs read once, outputs written once; an in-place tensor counts for both."""
         return sum(self.n_bytes.values()) + sum(self.n_bytes[name] for name in self.answers if name in self.contents)
 
 
-def make_draw(module: TaskModule, shape: Shape, *, secret: str, label: str, variant: str, scale: float) -> Draw:
-    """Deterministic in (task, shape, secret, label). Raises TaskError; ValueError when the generator refuses."""
+def make_draw(
+    module: TaskModule, shape: Shape, *, secret: str, label: str, variant: str, scale: float = 1.0, twist: str = "",
+    slim: bool = False,
+) -> Draw:  # fmt: skip
+    """Deterministic in (task, shape, secret, label). `slim`: keeps half as much memory, computes the oracle again where
+    an answer is close. Raises TaskError; ValueError when the generator refuses."""
     task = module.task
     seed = int.from_bytes(
         hashlib.sha256(f"{secret}|{task.content_id}|{sorted(shape.items())}|{label}".encode()).digest()[:7]
     )
-    inputs = module.make_inputs(shape, seed=seed, variant=variant, scale=scale)
+    inputs = twisted(task, module.make_inputs(shape, seed=seed, variant=variant, scale=scale), twist, seed)
     expected = module.expected(inputs, shape)
+    honest = module.honest(inputs, shape) if task.rule.kind == "scaled" else {}
     sizes = module.bind_sizes(shape, inputs, expected)
     contents = {spec.name: tensor_bytes(inputs[spec.name]) for spec in task.inputs if not is_scalar(spec)}
     n_bytes = {spec.name: bytes_of((spec,), sizes) for spec in tensor_specs(task.inputs, task.outputs)}
-    answers = {spec.name: Answer(spec, expected[spec.name], task.rule) for spec in task.written}
+    answers = {}
+    for spec in task.written:
+        again = (lambda name=spec.name: module.expected(inputs, shape)[name]) if slim else None
+        answers[spec.name] = Answer(spec, expected[spec.name], task.rule, honest=honest.get(spec.name), again=again)
     return Draw(
         shape=shape, label=label, inputs=inputs, answers=answers, sizes=sizes, contents=contents, n_bytes=n_bytes
     )
 
 
-def joint_layout(draws: list[Draw]) -> Layout:
-    """A layout in which every one of the draws fits."""
+TWISTS = ("mixed", "spikes")
+MIXED_FACTOR, SPIKE_FACTOR, N_SPIKES = 8.0, 30.0, 3
+
+
+def twisted(task: Task, inputs: Inputs, twist: str, seed: int) -> Inputs:
+    """The same inputs with floating tensors made uneven at places nobody can foresee. mixed: from a random position on
+    they are `MIXED_FACTOR` times as large, so that no prefix tells the scale. spikes: `N_SPIKES` single elements are
+    `SPIKE_FACTOR` times as large, so that no element may be left out."""
+    if not twist:
+        return inputs
+    rng = torch.Generator().manual_seed(seed ^ 0x5EED)
+    changed = dict(inputs)
+    for spec in task.inputs:
+        if not spec.dims or spec.dtype not in FLOAT_DTYPES or spec.static or not inputs[spec.name].numel():
+            continue
+        flat = inputs[spec.name].clone().reshape(-1)
+        if twist == "mixed":
+            flat[int(torch.randint(flat.numel(), (1,), generator=rng)) :] *= MIXED_FACTOR
+        else:
+            flat[torch.randint(flat.numel(), (N_SPIKES,), generator=rng)] *= SPIKE_FACTOR
+        changed[spec.name] = flat.reshape(inputs[spec.name].shape)
+    return changed
+
+
+def joint_layout(draws: list[Draw], *, margin: float = 1.0) -> Layout:
+    """A layout in which every one of the draws fits, with room for others where `margin` is above 1."""
     names = draws[0].n_bytes
-    return Layout.of({name: max(draw.n_bytes[name] for draw in draws) for name in names})
+    return Layout.of({name: int(max(draw.n_bytes[name] for draw in draws) * margin) for name in names})
 
 
-def labels(module: TaskModule) -> Iterator[tuple[str, str, float]]:
-    """(label, variant, scale) of every input distribution the task is judged on, the nominal one first."""
-    for variant in module.variants:
-        yield variant, variant, 1.0
-    for scale in module.scales:
-        yield f"x{scale:g}", module.variants[0], scale
+def fits(draw: Draw, layout: Layout) -> bool:
+    return all(n_bytes <= layout.regions[name].n_bytes for name, n_bytes in draw.n_bytes.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """One way to draw inputs. `label` names it; the nominal one comes first."""
+
+    label: str
+    variant: str
+    scale: float = 1.0
+    twist: str = ""
+
+
+def distributions(module: TaskModule, defences: Defences = ALL) -> list[Distribution]:
+    """Every input distribution the task is judged on, the nominal one first. A task that takes scaled inputs takes
+    unevenly scaled ones."""
+    first = module.variants[0]
+    variants = module.variants if "variants" in defences else module.variants[:1]
+    found = [Distribution(label=variant, variant=variant) for variant in variants]
+    if "scales" in defences:
+        found += [Distribution(label=f"x{scale:g}", variant=first, scale=scale) for scale in module.scales]
+        found += [Distribution(label=twist, variant=first, twist=twist) for twist in TWISTS if module.scales]
+    return found
 
 
 def edge_shapes(task: Task) -> list[Shape]:

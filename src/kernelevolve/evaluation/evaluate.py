@@ -9,12 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Literal
 
 from kernelevolve.errors import TaskError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.lane import Lane
+from kernelevolve.evaluation.launch import Launch, make_launch
 from kernelevolve.evaluation.runner import Runner, runner_binary
 from kernelevolve.evaluation.side import Side
 from kernelevolve.evaluation.stages.build import Built, build
@@ -33,7 +35,7 @@ from kernelevolve.model.job import Job
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Shape
 from kernelevolve.model.verdict import BUSY, Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
-from kernelevolve.toolchains import make_toolchain
+from kernelevolve.toolchains import TOOLCHAINS, make_toolchain
 from kernelevolve.toolchains.base import BuildFailure
 from kernelevolve.toolchains.cpp import find_compiler
 
@@ -59,19 +61,20 @@ class Evaluation:
 
     def verdict(self, built: Built | None = None) -> Verdict:
         """`built` is what `build` gave, when it ran ahead. Raises MachineError and TaskError only."""
-        built = built or build(self._job, cache=self._cache, lane=self._lane)
+        job = self._job
+        built = built or build(job, cache=self._cache, lane=self._lane)
         self._reports += built.reports
         self._stage = built.reports[-1].stage
         if built.fault is not None:
             return self._finish(built.fault.outcome, built.fault.message, fault=built.fault)
         assert built.artifact is not None
         try:
-            timing = self._check_and_measure(Path(built.artifact.path))
+            timing = self._check_and_measure(make_launch(job.candidate.language, built.artifact, job.task))
         except CandidateFault as fault:
             return self._finish(fault.outcome, fault.message, fault=fault)
         return self._finish(Outcome.CORRECT, "", timing=timing)
 
-    def _check_and_measure(self, library: Path) -> Timing | None:
+    def _check_and_measure(self, launch: Launch) -> Timing | None:
         job, bench = self._job, self._bench
         draws = bench.check_draws(job.level)
         measured = job.level != "check"
@@ -80,7 +83,7 @@ class Evaluation:
         for restart in range(RESTARTS.get(job.level, 1)):
             arena = Arena(n_bytes)
             try:
-                with self._run(library, arena) as runner:
+                with self._run(launch, arena) as runner:
                     if restart == 0:
                         with self._timed(Stage.CHECK):
                             self._n_checks += check(bench, runner, arena, draws, timeout_s=job.limits.call_s)
@@ -101,19 +104,19 @@ class Evaluation:
                 baselines = pick_baselines(bench, shape, job.baselines, job.level)
                 for name, rival_runner, rival_arena in rivals:
                     baselines.append(self._side(name, rival_runner, rival_arena, shape))
-                    baselines[-1].calibrate(timeout_s=job.limits.call_s)
+                    baselines[-1].calibrate(bench.feed(shape), timeout_s=job.limits.call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
                 kept = samples.setdefault(_key(shape), Samples())
-                collect(kept, side, baselines, PLANS[job.level], rng, job.limits.call_s)
+                collect(kept, side, baselines, bench.feed(shape), PLANS[job.level], rng, job.limits.call_s)
                 self._n_checks += side.n_checks
                 self._strangers += side.strangers
 
     def _side(self, name: str, runner: Runner, arena: Arena, shape: Shape) -> Side:
         layout, n_slots = self._bench.layout(shape)
         return Side(
-            name=name, caller=runner, arena=arena, task=self._job.task, draws=self._bench.pool(shape), layout=layout,
-            n_slots=n_slots, trusted=False,
+            name=name, caller=runner, arena=arena, task=self._job.task, layout=layout, n_slots=n_slots,
+            n_threads=self._job.n_threads, trusted=False, defences=self._bench.defences,
         )  # fmt: skip
 
     def _user_baselines(self) -> list[tuple[str, Candidate]]:
@@ -131,13 +134,13 @@ class Evaluation:
             )
         arena = Arena(n_bytes)
         stack.callback(arena.close)
-        return stack.enter_context(self._new_runner(Path(built.path), arena)), arena
+        return stack.enter_context(self._new_runner(make_launch(rival.language, built, self._job.task), arena)), arena
 
     def _timing(self, samples: dict[str, Samples]) -> Timing:
         job, bench = self._job, self._bench
         traffic = job.task.traffic
         shapes: tuple[ShapeTiming, ...] = tuple(
-            shape_timing(shape, bench.pool(shape)[0], samples[_key(shape)], self._facts, traffic=traffic, seed=17)
+            shape_timing(shape, bench.stock(shape)[0], samples[_key(shape)], self._facts, traffic=traffic, seed=17)
             for shape in bench.shapes(job.level)
         )
         speedup, low, high = combine(shapes)
@@ -146,20 +149,21 @@ class Evaluation:
         return Timing(level=job.level, shapes=shapes, speedup=speedup, low=low, high=high)
 
     @contextmanager
-    def _run(self, library: Path, arena: Arena) -> Iterator[Runner]:
+    def _run(self, launch: Launch, arena: Arena) -> Iterator[Runner]:
         self._stage = Stage.CHECK
-        with self._new_runner(library, arena) as runner:
+        with self._new_runner(launch, arena) as runner:
             self._isolation = runner.isolation
             try:
                 yield runner
             finally:
                 self._printed = runner.printed
 
-    def _new_runner(self, library: Path, arena: Arena) -> Runner:
+    def _new_runner(self, launch: Launch, arena: Arena) -> Runner:
         binary = runner_binary(self._cache, find_compiler() or "g++")
         return Runner(
-            binary=binary, library=library, arena=arena, limits=self._job.limits, n_threads=self._job.n_threads
-        )
+            binary=binary, launch=launch, arena=arena, limits=self._job.limits, n_threads=self._job.n_threads,
+            defences=self._bench.defences,
+        )  # fmt: skip
 
     @contextmanager
     def _timed(self, stage: Stage) -> Iterator[None]:
@@ -172,6 +176,11 @@ class Evaluation:
             note = f"{BUSY} {others:.1f}" if others > QUIET else ""
             self._reports.append(StageReport(stage=stage, seconds=round(time.monotonic() - started, 4), note=note))
 
+    def _lane_name(self) -> Literal["host", "device_code"]:
+        language = self._job.candidate.language
+        known = language in TOOLCHAINS and make_toolchain(language, cache=self._cache).lane == "device_code"
+        return "device_code" if known else "host"
+
     def _finish(
         self, outcome: Outcome, message: str, *, fault: CandidateFault | None = None, timing: Timing | None = None
     ) -> Verdict:
@@ -179,7 +188,7 @@ class Evaluation:
             task_id=self._job.task.content_id, candidate_id=self._job.candidate.id, outcome=outcome, stage=self._stage,
             message=message, compile_messages=fault.compile_messages if fault else (),
             mismatch=fault.mismatch if fault else None, output=self._printed, stages=tuple(self._reports),
-            n_checks=self._n_checks, isolation=self._isolation, timing=timing,
+            n_checks=self._n_checks, isolation=self._isolation, timing=timing, lane=self._lane_name(),
         )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from typing import TextIO
 
 from kernelevolve.errors import MachineError, TaskError
 from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.evaluate import Evaluation
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.evaluation.lifetime import die_with_parent, scratch_folder
@@ -37,8 +38,9 @@ from kernelevolve.toolchains.cpp import find_compiler
 class Judge:
     """Judges jobs of one task after another; usable in-process too (tests, `evaluate`)."""
 
-    def __init__(self, *, cache: Path, facts: PlatformFacts | None = None) -> None:
+    def __init__(self, *, cache: Path, facts: PlatformFacts | None = None, defences: Defences = ALL) -> None:
         self._cache = cache
+        self._defences = defences
         self._facts = facts or make_platform("cpu").facts()
         self._lane = Lane()
         self._bench: Bench | None = None
@@ -56,7 +58,7 @@ class Judge:
         bench_key = f"{job.task.content_id}|{job.n_threads}"
         if self._bench is None or bench_key != self._bench_key:
             self.close()
-            self._bench = Bench(job.task, n_threads=job.n_threads, cache=self._cache)
+            self._bench = Bench(job.task, n_threads=job.n_threads, cache=self._cache, defences=self._defences)
             self._bench_key = bench_key
         self._bench.use(job.secret)
         with self._lane.timing():

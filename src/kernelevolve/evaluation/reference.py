@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.freezer import Freezer, Gone, Window
 from kernelevolve.evaluation.runner import thread_settings
 from kernelevolve.model.task import Task
 from kernelevolve.toolchains.process import kill_group
@@ -41,25 +42,28 @@ class ReferenceServer:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._channel.close_child_ends()
+        self._freezer = Freezer(self._process.pid)
         self._chosen = ""
         self._wait_until_loaded()
 
     def choose(self, baseline: str) -> None:
         if baseline != self._chosen:
-            self._answer(f"B {baseline}\n".encode(), 60.0)
+            self._window(f"B {baseline}\n".encode(), 60.0)
             self._chosen = baseline
 
-    def bind(self, slot: int, arguments: Arguments) -> None:
-        try:
-            self._channel.send(arguments.line(slot))
-        except Ended:
-            raise MachineError("the baselines' process has ended") from None
+    def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
+        lines = b"".join(arguments.line(slot) for slot, arguments in slots.items())
+        self._window(lines + b"T 0 \n", timeout_s)
 
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
-        self._answer(f"T {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+        self._window(f"T {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
 
-    def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
-        return self._answer(f"R {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+    def run(self, slots: Sequence[int], *, timeout_s: float) -> Window:
+        return self._window(f"R {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+
+    @property
+    def core(self) -> int | None:
+        return self._freezer.core
 
     def close(self) -> None:
         if self._process.poll() is None:
@@ -68,22 +72,24 @@ class ReferenceServer:
         self._channel.close()
         self._folder.cleanup()
 
-    def _answer(self, line: bytes, timeout_s: float) -> float:
+    def _window(self, line: bytes, timeout_s: float) -> Window:
+        """One stretch of running, by the same freezer as a candidate's: both sides pay the same for waking up."""
         try:
-            answer, seconds = self._channel.timed(line, timeout_s=timeout_s)
+            window = self._channel.timed(line, self._freezer, timeout_s=timeout_s)
         except Overdue:
             self.close()
             raise BaselineFailed(f"no answer within {timeout_s:.0f} s") from None
-        except Ended:
+        except (Ended, Gone):
             raise MachineError(f"the baselines' process ended ({self._process.poll()})") from None
-        if answer.startswith("X"):
-            raise BaselineFailed(answer[2:])
-        return seconds
+        if window.reply.startswith("X"):
+            raise BaselineFailed(window.reply[2:])
+        return window
 
     def _wait_until_loaded(self) -> None:
         try:
             self._channel.receive(timeout_s=START_TIMEOUT_S)
-        except (Ended, Overdue) as error:
+            self._freezer.freeze()
+        except (Ended, Overdue, Gone) as error:
             self.close()
             raise MachineError("the baselines' process did not start; is torch installed?") from error
 

@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from kernelevolve.evaluation.arena import tensor_specs
 from kernelevolve.evaluation.lifetime import die_with_parent
+from kernelevolve.evaluation.python_arguments import ArgumentPlan
 from kernelevolve.evaluation.task_module import TaskModule
-from kernelevolve.model.task import DTYPE_BYTES, FLOAT_DTYPES, Task, evaluate_dim
-from kernelevolve.toolchains.abi import is_scalar
+from kernelevolve.model.task import Task
 
 
 class Server:
     def __init__(self, *, task: Task, folder: Path, arena_fd: int, arena_bytes: int) -> None:
         self._task = task
+        self._plan = ArgumentPlan.of(task)
         self._module = TaskModule(task, folder)
         self._bytes = np.frombuffer(mmap.mmap(arena_fd, arena_bytes), dtype=np.uint8)
         self._slots: dict[int, dict[str, Any]] = {}
@@ -38,31 +38,10 @@ class Server:
 
     def bind(self, text: str) -> None:
         words = text.split()
-        slot, at = int(words[0]), 3
-        self._ranges[slot] = (int(words[1]), int(words[2]))
-        groups: list[list[str]] = []
-        for _ in range(3):
-            n = int(words[at])
-            groups.append(words[at + 1 : at + 1 + n])
-            at += 1 + n
-        offsets, integers, reals = (
-            [int(w) for w in groups[0]],
-            [int(w) for w in groups[1]],
-            [float(w) for w in groups[2]],
-        )
-        n_axes = len(self._task.axes)
-        sizes = dict(zip((axis.name for axis in self._task.axes), integers[len(integers) - n_axes :], strict=True))
-        where = dict(
-            zip((spec.name for spec in tensor_specs(self._task.inputs, self._task.outputs)), offsets, strict=True)
-        )
-        arguments: dict[str, Any] = {}
-        for spec in self._task.inputs:
-            if is_scalar(spec):
-                arguments[spec.name] = reals.pop(0) if spec.dtype in FLOAT_DTYPES else integers.pop(0)
-            else:
-                dims = [evaluate_dim(dim, sizes) for dim in spec.dims]
-                arguments[spec.name] = self._tensor(where[spec.name], spec.dtype, dims)
-        self._slots[slot] = arguments | self._module.sizes_for(self._module.reference, sizes)
+        self._ranges[int(words[0])] = (int(words[1]), int(words[2]))
+        found, sizes = self._plan.named(words, self._bytes)
+        arguments = {spec.name: found[spec.name] for spec in self._task.inputs}
+        self._slots[int(words[0])] = arguments | self._module.sizes_for(self._module.reference, sizes)
 
     def choose(self, name: str) -> None:
         if name == "eager":
@@ -86,13 +65,6 @@ class Server:
         for arguments in order:
             result = self._function(**arguments)
         del result
-
-    def _tensor(self, offset: int, dtype: str, dims: list[int]) -> torch.Tensor:
-        n_bytes = DTYPE_BYTES[dtype] * int(np.prod(dims, dtype=np.int64))
-        if n_bytes == 0:
-            return torch.empty(dims, dtype=getattr(torch, dtype))
-        flat = torch.from_numpy(self._bytes[offset : offset + n_bytes])
-        return flat.view(getattr(torch, dtype)).reshape(dims)
 
 
 def main() -> None:

@@ -12,6 +12,8 @@
 //
 // Three processes: outer (the judge's child), init (pid 1 of a new pid namespace: when it ends, everything in the
 // namespace dies) and the candidate. argv: control reply status shared log shared_bytes jail memory_bytes max_tasks uid
+// seccomp [program argument..]: with a program, the candidate's process becomes that program (an interpreter of ours that
+// locks itself up by the same rules before it loads a candidate) instead of loading a library.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +25,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -45,6 +48,8 @@ struct Options {
     rlim_t memory_bytes;
     rlim_t max_tasks;
     uid_t uid;
+    bool seccomp;
+    char** program;
 };
 
 struct Slot {
@@ -165,7 +170,7 @@ void lock_down(const Options& o) {
     limit(RLIMIT_CORE, 0, "no-core");
     limit(RLIMIT_NOFILE, 32, "rlimit-files");
     signal(SIGXFSZ, SIG_IGN);
-    if (chroot(o.jail) == 0 && chdir("/") == 0) isolation += " chroot";
+    if (isolation.find("mount-ns") != std::string::npos && chroot(o.jail) == 0 && chdir("/") == 0) isolation += " chroot";
     if (o.uid != 0 && geteuid() == 0 && setgroups(0, nullptr) == 0 && setresgid(o.uid, o.uid, o.uid) == 0 &&
         setresuid(o.uid, o.uid, o.uid) == 0) {
         isolation += " own-uid";
@@ -174,6 +179,7 @@ void lock_down(const Options& o) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // again: changing the uid clears it
     prctl(PR_SET_DUMPABLE, 0);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) isolation += " no-new-privs";
+    if (!o.seccomp) return;
     isolation += " seccomp";  // said first: after the filter nothing more is written but the truth
     if (!install_filter()) isolation.resize(isolation.size() - strlen(" seccomp"));
 }
@@ -248,7 +254,30 @@ void run(const std::vector<Slot>& slots, const char* text, Entry entry, int repl
     answer(reply, done, rc);
 }
 
+// An interpreter needs its files, so there is no chroot: other folders are hidden, nothing of the host's /proc is seen, and
+// the program itself gives up the rest (Landlock, capabilities, seccomp) once it has imported what it needs.
+[[noreturn]] void become(const Options& o) {
+    const bool own_mounts = isolation.find("mount-ns") != std::string::npos && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    if (own_mounts) {
+        if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) isolation += " own-proc";
+        for (const char* folder : {"/tmp", "/var/tmp", "/dev/shm"}) mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=4k");
+    }
+    dup2(o.log, 1);
+    dup2(o.log, 2);
+    limit(RLIMIT_AS, o.memory_bytes, "rlimit-memory");
+    limit(RLIMIT_FSIZE, 64 * 1024, "rlimit-filesize");
+    limit(RLIMIT_CORE, 0, "no-core");
+    limit(RLIMIT_NOFILE, 64, "rlimit-files");
+    signal(SIGXFSZ, SIG_IGN);
+    for (const int fd : {o.control, o.reply, o.shared}) fcntl(fd, F_SETFD, 0);
+    setenv("KE_ISOLATION", isolation.c_str(), 1);
+    if (chdir("/") != 0) _exit(93);
+    execv(o.program[0], o.program);
+    _exit(94);
+}
+
 [[noreturn]] void serve(const Options& o) {
+    if (o.program) become(o);
     char* base = (char*)mmap(nullptr, o.shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, o.shared, 0);
     if (base == MAP_FAILED) _exit(90);
     close(o.shared);
@@ -313,7 +342,7 @@ void end_all(int) {  // init takes its whole namespace along; main then reaps it
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 11) return 2;
+    if (argc < 12) return 2;
     Options o = {};
     o.control = atoi(argv[1]);
     o.reply = atoi(argv[2]);
@@ -325,9 +354,11 @@ int main(int argc, char** argv) {
     o.memory_bytes = strtoull(argv[8], nullptr, 10);
     o.max_tasks = strtoull(argv[9], nullptr, 10);
     o.uid = (uid_t)strtoul(argv[10], nullptr, 10);
+    o.seccomp = strcmp(argv[11], "0") != 0;
+    o.program = argc > 12 ? argv + 12 : nullptr;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGPIPE, SIG_IGN);
-    enter_namespaces();
+    if (strcmp(argv[11], "bare") != 0) enter_namespaces();
     init_pid = fork();
     if (init_pid == 0) init(o);
     signal(SIGTERM, end_all);

@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,14 +17,17 @@ from typing import Self
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.freezer import Freezer, Gone, Window, grandchild
+from kernelevolve.evaluation.launch import Launch
 from kernelevolve.model.job import Limits
 from kernelevolve.model.value import sha256_text
 from kernelevolve.model.verdict import Outcome
 from kernelevolve.toolchains.process import kill_group, run_tool
 
 LOG_BYTES = 4096
-START_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 60.0
 
 
 def thread_settings(n_threads: int) -> dict[str, str]:
@@ -56,30 +60,38 @@ class Runner:
     Methods raise CandidateFault when the candidate is to blame.
     """
 
-    def __init__(self, *, binary: Path, library: Path, arena: Arena, limits: Limits, n_threads: int) -> None:
+    def __init__(
+        self, *, binary: Path, launch: Launch, arena: Arena, limits: Limits, n_threads: int, defences: Defences = ALL
+    ) -> None:
         self._limits = limits
+        self._defences = defences
         self._channel = Channel()
         status_read, status_write = os.pipe()
         self._status = status_read
         self._log = os.memfd_create("ke-log", os.MFD_CLOEXEC)
         self._jail = Path(tempfile.mkdtemp(prefix="ke-jail-"))
         self._jail.chmod(0o755)
-        shutil.copyfile(library, self._jail / "candidate.so")
-        (self._jail / "candidate.so").chmod(0o755)
-        inherited = (*self._channel.child_ends, status_write, arena.fd, self._log)
+        plan = os.memfd_create("ke-plan", os.MFD_CLOEXEC)
+        program = launch.prepare(
+            jail=self._jail, plan_fd=plan, child_ends=self._channel.child_ends, arena=arena, limits=limits,
+            n_threads=n_threads, seccomp="seccomp" in defences,
+        )  # fmt: skip
+        named = (*self._channel.child_ends, status_write, arena.fd, self._log)
+        confinement = "bare" if "namespaces" not in defences else "1" if "seccomp" in defences else "0"
         command = [
-            str(binary), *(str(fd) for fd in inherited), str(arena.n_bytes), str(self._jail),
-            str(limits.memory_bytes + arena.n_bytes), str(8 * n_threads + 32), str(_own_uid()),
+            str(binary), *(str(fd) for fd in named), str(arena.n_bytes), str(self._jail),
+            str(limits.memory_bytes + arena.n_bytes + launch.base_bytes), str(8 * n_threads + 32), str(_own_uid()),
+            confinement, *program,
         ]  # fmt: skip
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **thread_settings(n_threads)}
         self._process = subprocess.Popen(
-            command, pass_fds=inherited, env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
+            command, pass_fds=(*named, plan), env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+        os.close(plan)
         self._channel.close_child_ends()
         os.close(status_write)
         self.isolation: tuple[str, ...] = ()
-        self._answered = False
 
     def __enter__(self) -> Self:
         try:
@@ -99,30 +111,40 @@ class Runner:
             self.isolation = tuple(self._channel.receive(timeout_s=START_TIMEOUT_S).removeprefix("I").split())
         except (Ended, Overdue) as error:
             raise MachineError(f"the candidate runner did not start ({self._how_it_ended()})") from error
-        answer = self._answer(None, self._limits.call_s, "while it was loaded")[0]
-        if answer != "L":
-            raise CandidateFault(Outcome.LOAD_FAILED, answer.removeprefix("F ") or "the library could not be loaded")
+        with self._blaming(self._limits.call_s, "while it was loaded"):
+            answer = self._channel.receive(timeout_s=self._limits.call_s)
+            if answer != "L":
+                what = answer.removeprefix("F ") or "the library could not be loaded"
+                raise CandidateFault(Outcome.LOAD_FAILED, what)
+            pid = grandchild(self._process.pid, 2)  # outer -> init -> the candidate's process
+            if pid is None:
+                raise Ended
+            self._freezer = Freezer(pid, enabled="freeze" in self._defences)
+            self._freezer.freeze()
 
-    def bind(self, slot: int, arguments: Arguments) -> None:
-        try:
-            self._channel.send(arguments.line(slot))
-        except Ended:
-            raise self._fault("before a call") from None
+    def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
+        lines = b"".join(arguments.line(slot) for slot, arguments in slots.items())
+        self._command(lines, "T", (), timeout_s)
 
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
-        self._command("T", slots, timeout_s)
+        self._command(b"", "T", slots, timeout_s)
 
-    def run(self, slots: Sequence[int], *, timeout_s: float) -> float:
-        return self._command("R", slots, timeout_s)
+    def run(self, slots: Sequence[int], *, timeout_s: float) -> Window:
+        return self._command(b"", "R", slots, timeout_s)
 
-    def _command(self, verb: str, slots: Sequence[int], timeout_s: float) -> float:
-        line = f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
-        answer, seconds = self._answer(line, timeout_s, "in a call")
+    @property
+    def core(self) -> int | None:
+        return self._freezer.core
+
+    def _command(self, before: bytes, verb: str, slots: Sequence[int], timeout_s: float) -> Window:
+        line = before + f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
+        window = self._window(line, timeout_s)
+        answer = window.reply
         match answer.split():
             case ["D", done, rc] if rc == "0" and done == str(len(slots)):
-                return seconds
+                return window
             case ["D", _, rc] if rc != "0":
-                raise CandidateFault(Outcome.REFUSED, f"the entry point returned {rc} for a shape inside the domain")
+                raise CandidateFault(Outcome.REFUSED, f"{_refusal(rc)} for a shape inside the domain")
         raise CandidateFault(Outcome.EXITED_EARLY, f"the runner's reply was not its own: {answer[:80]!r}")
 
     @property
@@ -144,14 +166,18 @@ class Runner:
         os.close(self._log)
         shutil.rmtree(self._jail, ignore_errors=True)
 
-    def _answer(self, line: bytes | None, timeout_s: float, when: str) -> tuple[str, float]:
+    def _window(self, line: bytes, timeout_s: float) -> Window:
+        with self._blaming(timeout_s, "in a call"):
+            return self._channel.timed(line, self._freezer, timeout_s=timeout_s)
+
+    @contextmanager
+    def _blaming(self, timeout_s: float, when: str) -> Iterator[None]:
+        """Turn the child's silence or end into the candidate's fault."""
         try:
-            if line is None:
-                return self._channel.receive(timeout_s=timeout_s), 0.0
-            return self._channel.timed(line, timeout_s=timeout_s)
+            yield
         except Overdue:
             raise CandidateFault(Outcome.TIMEOUT, f"no answer within {timeout_s:.1f} s {when}; killed") from None
-        except Ended:
+        except (Ended, Gone):
             raise self._fault(when) from None
 
     def _fault(self, when: str) -> CandidateFault:
@@ -176,6 +202,12 @@ class Runner:
         if not select.select([self._status], [], [], 1.0)[0]:
             return "its reply pipe was closed while it still runs"
         return os.read(self._status, 64).decode(errors="replace").strip()
+
+
+def _refusal(code: str) -> str:
+    """What a non-zero code of an entry point means; the two high ones are the Python runner's."""
+    known = {"97": "the entry point raised an exception (see its output)", "98": "the entry point returned a value"}
+    return known.get(code, f"the entry point returned {code}")
 
 
 _MEMORY_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGKILL")

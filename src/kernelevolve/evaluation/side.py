@@ -1,32 +1,36 @@
-"""One side of a comparison: a caller with slots. Both sides are loaded, warmed and timed by the same code."""
+"""One side of a comparison: a caller with slots. Both sides are loaded, woken and timed by the same code."""
 
 from __future__ import annotations
 
+import os
 import random
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from kernelevolve.evaluation.arena import Arena, Bytes, Layout
-from kernelevolve.evaluation.channel import Caller
-from kernelevolve.evaluation.compare import same_bytes, unwritten
+from kernelevolve.evaluation.channel import Arguments, Caller
+from kernelevolve.evaluation.compare import unwritten
+from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.freezer import Window
+from kernelevolve.evaluation.looking import look
+from kernelevolve.evaluation.stock import Feed
 from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Outcome
 
 SAMPLE_S = 1e-3
-"""A sample lasts at least this long where the slots allow: a call's own overhead is then below 2 %."""
+"""A sample lasts at least this long where the slots allow: waking the process is then a few per cent of it."""
 STAT = Path("/proc/stat")
-WARM_S = 3e-3
-"""Calls shorter than this get an untimed one before each sample: sleeping threads would show."""
 EVICT_BYTES = 128 * 2**20
 """Several times the last-level cache of common machines."""
-SETTLE_S = 1e-3
-"""Lets the other side's idle threads go to sleep before this side is timed."""
+CPU_SLACK_S = 3e-4
+CPU_SHARE = 1.05
+"""Processor time a sample may use beyond its threads' wall time: waking, stopping, the accounting's own grain."""
 
 
 @cache
@@ -40,7 +44,7 @@ def evict() -> None:
 
 
 def others_running() -> int:
-    """Runnable threads on this machine besides the one that asks. Between samples both sides sleep, so these are
+    """Runnable threads on this machine besides the one that asks. Both sides stand still meanwhile, so these are
     other people's work. 0 where the kernel does not say."""
     if not STAT.exists():
         return 0
@@ -48,12 +52,31 @@ def others_running() -> int:
     return max(0, int(line.split()[1]) - 1)
 
 
+@contextmanager
+def beside(core: int | None) -> Iterator[None]:
+    """Run on this processor meanwhile: what is written then lies in its caches, and the judge sleeps where the child
+    works instead of keeping one of its threads waiting on another processor."""
+    if core is None or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {core})
+    except OSError:  # a processor this process may not use
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def _nothing() -> None:
     return
 
 
 class Side:
-    """`sample` times one call; `verify` looks at what the timed calls wrote."""
+    """`sample` times calls on given draws and looks at everything they wrote."""
 
     def __init__(
         self,
@@ -62,84 +85,93 @@ class Side:
         caller: Caller,
         arena: Arena,
         task: Task,
-        draws: list[Draw],
         layout: Layout,
         n_slots: int,
+        n_threads: int,
         trusted: bool,
         before: Callable[[], None] = _nothing,
+        defences: Defences = ALL,
     ) -> None:
         self.name = name
         self._caller = caller
         self._arena = arena
         self._task = task
-        self._draws = draws
         self._layout = layout
         self._n_slots = n_slots
+        self._n_threads = n_threads
         self._trusted = trusted
         self._before = before
-        self._n_calls = 1
-        self._warms_up = True
-        self._loaded: dict[int, int] = {}
-        self._right: dict[tuple[int, str], Bytes] = {}
+        self._defences = defences
+        self._bound: dict[int, Arguments] = {}
+        self._decoy: Draw | None = None
+        self.n_calls = 1
         self.n_checks = 0
         self.strangers: list[int] = []
 
-    def calibrate(self, *, timeout_s: float) -> float:
-        """Warm up on every draw and choose how many calls make a sample; returns seconds per call."""
+    def calibrate(self, feed: Feed, *, timeout_s: float) -> float:
+        """Map the slots, warm up and choose how many calls make a sample; returns seconds per call."""
         self._before()
         rng = random.Random(0)
-        for index in range(len(self._draws)):
-            self._load(0, index)
-            self._caller.run([0], timeout_s=timeout_s)
-            if not self._trusted:
-                self._verify_slot(0)
-        seconds = self.sample(rng, timeout_s=timeout_s)
-        if seconds < WARM_S:
-            seconds = min(seconds, self.sample(rng, timeout_s=timeout_s))
-        self._n_calls = max(1, min(self._n_slots, round(SAMPLE_S / max(seconds, 1e-7))))
-        self._warms_up = seconds < WARM_S
+        slots = range(self._n_slots + 1)
+        first = feed.take(1)
+        self._bind(dict.fromkeys(slots, first[0]), timeout_s)
+        self._load({self._n_slots: first[0]})  # the decoy: looks like a slot that is about to be called, never is
+        self._decoy = first[0]
+        self._caller.touch(slots, timeout_s=timeout_s)
+        self.sample(first, rng, timeout_s=timeout_s)
+        seconds = min(self.sample(feed.take(1), rng, timeout_s=timeout_s) for _ in range(2))
+        self.n_calls = max(1, min(self._n_slots, round(SAMPLE_S / max(seconds, 1e-7))))
         return seconds
 
-    def sample(self, rng: random.Random, *, timeout_s: float) -> float:
-        """Seconds per call over slots that have just been given new content, on the judge's clock."""
+    def sample(self, draws: Sequence[Draw], rng: random.Random, *, timeout_s: float, twice: bool = False) -> float:
+        """Seconds per call over as many of `draws` as make a sample of this side, on the judge's clock, nothing
+        subtracted. `twice`: a second reading with half as many calls, from which `slope` follows."""
         self._before()
-        slots = rng.sample(range(self._n_slots), self._n_calls)
-        for slot in (*([self._n_slots] if self._warms_up else []), *slots):
-            self._load(slot, rng.randrange(len(self._draws)))
-        time.sleep(SETTLE_S)
-        self.strangers.append(others_running())
-        if self._warms_up:
-            self._caller.run([self._n_slots], timeout_s=timeout_s)
-        if self._task.objective.cache == "warm":
-            self._caller.touch(slots, timeout_s=timeout_s)
-        else:
-            evict()
-        seconds = self._caller.run(slots, timeout_s=timeout_s) / len(slots)
+        count = max(1, min(self.n_calls, len(draws)))
+        if twice:
+            count = max(1, count // 2)
+        slots = rng.sample(range(self._n_slots), count)
+        loaded = dict(zip(slots, draws, strict=False))
+        with beside(self._caller.core):
+            self._bind(loaded, timeout_s)
+            self._load(loaded)
+            if "serial_reveal" not in self._defences:  # a test's switch: it runs with the inputs there, unclocked
+                self._caller.touch(slots, timeout_s=timeout_s)
+            window = self._caller.run(slots, timeout_s=timeout_s)
         if not self._trusted:
-            self._verify_slot(rng.choice(slots))
-        return seconds
+            self._check(loaded, window)
+        return window.seconds / len(slots)
 
-    def _load(self, slot: int, index: int) -> None:
-        draw = self._draws[index]
-        self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task))
-        self._caller.bind(slot, draw.arguments(self._task, self._layout, slot))
-        self._loaded[slot] = index
+    def _bind(self, wanted: dict[int, Draw], timeout_s: float) -> None:
+        """Only what changed: most draws differ in content alone."""
+        lines = {slot: draw.arguments(self._task, self._layout, slot) for slot, draw in wanted.items()}
+        new = {slot: line for slot, line in lines.items() if self._bound.get(slot) != line}
+        if new:
+            self._caller.bind(new, timeout_s=timeout_s)
+            self._bound |= new
 
-    def _verify_slot(self, slot: int) -> None:
-        """Equal to bytes already found right, or right by the rule."""
-        index = self._loaded[slot]
-        draw = self._draws[index]
-        for spec in self._task.written:
-            got = self._arena.view(slot, self._layout, spec.name, draw.n_bytes[spec.name])
-            known = self._right.get((index, spec.name))
-            if known is not None and same_bytes(known, got):
-                continue
-            self.n_checks += 1
-            mismatch = draw.answers[spec.name].judge(got, draw.shape)
-            if mismatch is not None:
-                outcome = (
-                    Outcome.UNWRITTEN if unwritten(got) else Outcome.UNSTABLE if known is not None else Outcome.WRONG
-                )
-                raise CandidateFault(outcome, f"{spec.name} is wrong in a timed call", mismatch=mismatch)
-            if known is None:
-                self._right[index, spec.name] = got.copy()
+    def _load(self, wanted: dict[int, Draw]) -> None:
+        poison = "poison" in self._defences
+        for slot, draw in wanted.items():
+            self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task) if poison else {})
+        self.strangers.append(others_running())
+        if self._task.objective.cache == "cold":  # warm: what was just written is in the cache as far as it fits
+            evict()
+
+    def _check(self, loaded: dict[int, Draw], window: Window) -> None:
+        if "cpu_clock" in self._defences and window.cpu_s > CPU_SLACK_S + CPU_SHARE * self._n_threads * window.open_s:
+            raise CandidateFault(
+                Outcome.CLOCK_DISPUTED,
+                f"used {window.cpu_s * 1e6:.0f} us of processor time in {window.open_s * 1e6:.0f} us with "
+                f"{self._n_threads} threads allowed",
+            )
+        for slot, draw in loaded.items():
+            self.n_checks += look(
+                self._task, self._arena, self._layout, slot, draw, when=" in a timed call", defences=self._defences,
+                outputs="timed_outputs" in self._defences,
+            )  # fmt: skip
+        if self._decoy is not None and "decoys" in self._defences and "poison" in self._defences:
+            for spec in self._task.outputs:
+                held = self._arena.view(self._n_slots, self._layout, spec.name, self._decoy.n_bytes[spec.name])
+                if held.size and not unwritten(held):
+                    raise CandidateFault(Outcome.OUT_OF_BOUNDS, f"wrote {spec.name} of a slot it was not called on")

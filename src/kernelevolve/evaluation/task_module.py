@@ -63,6 +63,13 @@ class TaskModule:
             expected[spec.name] = result.contiguous()
         return expected
 
+    def honest(self, inputs: Inputs, shape: Shape) -> dict[str, torch.Tensor]:
+        """What the reference gives in the task's own dtype: how far off an honest kernel is."""
+        given = copy_inputs(inputs)
+        results = self._call(self.reference, given, shape)
+        written = {spec.name: given[spec.name] for spec in self.task.inputs if spec.in_place}
+        return written | {spec.name: result for spec, result in zip(self.task.outputs, results, strict=True)}
+
     def bind_sizes(self, shape: Shape, inputs: Inputs, expected: Mapping[str, torch.Tensor]) -> dict[str, int]:
         """Every axis' size: those of the shape, then those read off inputs and outputs. Checks all dims."""
         sizes = dict(shape)

@@ -35,6 +35,8 @@ class Outcome(StrEnum):
     INPUT_CHANGED = "input_changed"
     WRONG = "wrong"
     UNSTABLE = "unstable"  # right at first, wrong in a later call
+    CLOCK_DISPUTED = "clock_disputed"  # two clocks do not agree: more processor time than the wall clock has room for
+    TOO_FAST = "too_fast"  # below what this machine can move or compute: an audit, never a record
 
 
 class CompileMessage(Value):

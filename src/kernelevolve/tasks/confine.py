@@ -37,34 +37,39 @@ _DENIED = (
 _CLONE, _CLONE3, _TGKILL, CLONE_THREAD, X32_BIT, ARCH_X86_64 = 56, 435, 234, 0x10000, 0x40000000, 0xC000003E
 
 
-def confine(*, memory_bytes: int, cpu_s: int, readable: Iterable[str]) -> None:
-    """Call before any untrusted code and before a second thread exists."""
+def confine(*, memory_bytes: int, cpu_s: int, readable: Iterable[str], filter_calls: bool = True) -> list[str]:
+    """Call before any untrusted code and before a second thread exists. Returns the names of what is active."""
+    active = ["rlimits"]
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not sys.platform.startswith("linux"):
-        return
+        return active
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _restrict_files(libc, readable)
+    if _restrict_files(libc, readable):
+        active.append("landlock")
     if platform.machine() == "x86_64":
         _drop_capabilities(libc)
-        _filter_system_calls(libc)
+        active.append("no-capabilities")
+        if filter_calls and _filter_system_calls(libc):
+            active.append("seccomp")
+    return active
 
 
-def _restrict_files(libc: ctypes.CDLL, readable: Iterable[str]) -> None:
+def _restrict_files(libc: ctypes.CDLL, readable: Iterable[str]) -> bool:
     """Landlock: read `readable` only, write nothing, no TCP, no signals or abstract sockets to outside."""
     version = libc.syscall(LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     if version < 1:
-        return
+        return False
     n_rights = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
     attributes = struct.pack("=QQQ", (1 << n_rights) - 1, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     attributes = attributes[: 24 if version >= 6 else 16 if version >= 4 else 8]
     ruleset = libc.syscall(LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
     if ruleset < 0:
-        return
+        return False
     read_file, read_folder = 1 << 2, 1 << 3
     for name in sorted({name for name in readable if name and Path(name).exists()}):
         handle = os.open(name, os.O_PATH | os.O_CLOEXEC)
@@ -72,8 +77,9 @@ def _restrict_files(libc: ctypes.CDLL, readable: Iterable[str]) -> None:
         rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, handle))
         libc.syscall(LANDLOCK_ADD, ruleset, 1, rule, 0)
         os.close(handle)
-    libc.syscall(LANDLOCK_RESTRICT, ruleset, 0)
+    done = libc.syscall(LANDLOCK_RESTRICT, ruleset, 0) == 0
     os.close(ruleset)
+    return bool(done)
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
@@ -82,7 +88,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     libc.syscall(CAPSET_X86_64, header, ctypes.create_string_buffer(24))
 
 
-def _filter_system_calls(libc: ctypes.CDLL) -> None:
+def _filter_system_calls(libc: ctypes.CDLL) -> bool:
     """seccomp: the denied calls fail with EPERM; threads and a signal to oneself (abort) stay possible."""
 
     def statement(code: int, value: int, on_true: int = 0, on_false: int = 0) -> bytes:
@@ -105,4 +111,4 @@ def _filter_system_calls(libc: ctypes.CDLL) -> None:
     program.append(statement(answer, allow))
     code = ctypes.create_string_buffer(b"".join(program))
     pointer = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", len(program), ctypes.addressof(code)))
-    libc.prctl(PR_SET_SECCOMP, 2, pointer, 0, 0)
+    return bool(libc.prctl(PR_SET_SECCOMP, 2, pointer, 0, 0) == 0)

@@ -83,6 +83,11 @@ def parameters(task: Task) -> list[str]:
     return inputs + outputs + [f"int64_t {axis.name}" for axis in task.axes]
 
 
+def parameter_names(task: Task) -> list[str]:
+    """The same order in every language: inputs, outputs, axes."""
+    return [spec.name for spec in (*task.inputs, *task.outputs)] + [axis.name for axis in task.axes]
+
+
 def prototype(task: Task) -> str:
     return f"int {task.entry}({', '.join(parameters(task))})"
 

@@ -35,6 +35,9 @@ class Toolchain(Protocol):
 
     language: str
     suffixes: tuple[str, ...]
+    lane: str
+    """device_code: our own code enters the candidate's kernel and no other code of its runs by design. host: the
+    candidate's own host code decides what happens in a call."""
 
     def problem(self) -> str | None:
         """None when usable, else one line: what is missing and how to get it."""

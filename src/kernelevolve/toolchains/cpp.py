@@ -54,6 +54,7 @@ class CppToolchain:
     """`-march=native`: artifacts are for the machine they were built on, and the cache key says so."""
 
     language = "cpp"
+    lane = "device_code"
     suffixes = (".cpp", ".cc", ".h", ".hpp")
 
     def __init__(self, *, cache: Path, compiler: str | None = None) -> None:
@@ -103,7 +104,7 @@ class CppToolchain:
                 return _keep(library, record, folder / "out.so", messages, finished.seconds)
         failure = BuildFailure(messages=_failure_messages(finished, messages, timeout_s), seconds=finished.seconds)
         if not finished.timed_out:  # a timeout may be the machine's mood; do not remember it
-            _replace(record, failure.to_json().encode())
+            replace_file(record, failure.to_json().encode())
         return failure
 
     @property
@@ -205,12 +206,12 @@ def _recall(library: Path, record: Path) -> Artifact | BuildFailure | None:
 def _keep(library: Path, record: Path, built: Path, messages: tuple[CompileMessage, ...], seconds: float) -> Artifact:
     data = built.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
-    _replace(library, data)
-    _replace(record, _Kept(sha256=digest, seconds=seconds, messages=messages).to_json().encode())
+    replace_file(library, data)
+    replace_file(record, _Kept(sha256=digest, seconds=seconds, messages=messages).to_json().encode())
     return Artifact(path=str(library), sha256=digest, seconds=seconds, cached=False, messages=messages)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Write beside, then rename: a reader sees the old file or the new one, never half."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as handle:
         handle.write(data)

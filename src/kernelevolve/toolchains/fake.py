@@ -14,6 +14,7 @@ class FakeToolchain:
     """The "artifact" is the source itself. Source with the word `syntax error` fails to build."""
 
     language = "fake"
+    lane = "device_code"
     suffixes = (".fake",)
 
     def __init__(self, *, cache: Path) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from kernelevolve.evaluation.arena import Arena, Layout
+from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.bench import Bench, Rolled
-from kernelevolve.evaluation.compare import relative_l2, same_bytes, unwritten
+from kernelevolve.evaluation.channel import Caller
+from kernelevolve.evaluation.compare import relative_l2
 from kernelevolve.evaluation.draws import Draw, joint_layout
 from kernelevolve.evaluation.fault import CandidateFault
-from kernelevolve.evaluation.runner import Runner
+from kernelevolve.evaluation.looking import look
 from kernelevolve.evaluation.tensors import tensor_bytes
-from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Outcome
 
 
-def check(bench: Bench, runner: Runner, arena: Arena, draws: list[Draw], *, timeout_s: float) -> int:
+def check(bench: Bench, runner: Caller, arena: Arena, draws: list[Draw], *, timeout_s: float) -> int:
     """Number of outputs compared in full. Raises CandidateFault."""
     for draw in draws:
-        _check_draw(bench.task, runner, arena, draw, timeout_s)
+        _check_draw(bench, runner, arena, draw, timeout_s)
     n_compared = len(draws) * len(bench.task.written)
     rolled = bench.rolled()
     if rolled is not None:
@@ -30,37 +30,16 @@ def arena_bytes(bench: Bench, draws: list[Draw]) -> int:
     return max(joint_layout([draw]).n_bytes for draw in draws + (rolled.steps if rolled else []))
 
 
-def _check_draw(task: Task, runner: Runner, arena: Arena, draw: Draw, timeout_s: float) -> None:
+def _check_draw(bench: Bench, runner: Caller, arena: Arena, draw: Draw, timeout_s: float) -> None:
+    task = bench.task
     layout = joint_layout([draw])
-    arena.prepare(0, layout, draw.contents, draw.outputs(task))
-    runner.bind(0, draw.arguments(task, layout, 0))
+    arena.prepare(0, layout, draw.contents, draw.outputs(task) if "poison" in bench.defences else {})
+    runner.bind({0: draw.arguments(task, layout, 0)}, timeout_s=timeout_s)
     runner.run([0], timeout_s=timeout_s)
-    _check_bounds(task, arena, layout, draw)
-    for spec in task.written:
-        got = arena.view(0, layout, spec.name, draw.n_bytes[spec.name])
-        mismatch = draw.answers[spec.name].judge(got, draw.shape)
-        if mismatch is not None:
-            outcome = Outcome.UNWRITTEN if not spec.in_place and unwritten(got) else Outcome.WRONG
-            share = f"{mismatch.n_wrong} of {mismatch.n_total} elements of {spec.name}"
-            raise CandidateFault(
-                outcome, f"{share} wrong (inputs: {draw.label}, shape {_words(draw)})", mismatch=mismatch
-            )
+    look(task, arena, layout, 0, draw, defences=bench.defences)
 
 
-def _check_bounds(task: Task, arena: Arena, layout: Layout, draw: Draw) -> None:
-    trespass = arena.trespasses(0, layout, draw.n_bytes)
-    if trespass is not None:
-        raise CandidateFault(
-            Outcome.OUT_OF_BOUNDS, f"wrote outside {trespass} (inputs: {draw.label}, shape {_words(draw)})"
-        )
-    for spec in task.inputs:
-        if spec.name in draw.contents and not spec.in_place:
-            held = arena.view(0, layout, spec.name, draw.n_bytes[spec.name])
-            if not same_bytes(held, draw.contents[spec.name]):
-                raise CandidateFault(Outcome.INPUT_CHANGED, f"input {spec.name} was changed (shape {_words(draw)})")
-
-
-def _check_rollout(bench: Bench, runner: Runner, arena: Arena, rolled: Rolled, timeout_s: float) -> None:
+def _check_rollout(bench: Bench, runner: Caller, arena: Arena, rolled: Rolled, timeout_s: float) -> None:
     task, rollout = bench.task, bench.task.rollout
     assert rollout is not None
     layout = joint_layout(rolled.steps)
@@ -68,7 +47,7 @@ def _check_rollout(bench: Bench, runner: Runner, arena: Arena, rolled: Rolled, t
     state = tensor_bytes(rolled.steps[0].inputs[rollout.state])
     for step in rolled.steps:
         arena.prepare(0, layout, {**step.contents, rollout.state: state}, step.outputs(task))
-        runner.bind(0, step.arguments(task, layout, 0))
+        runner.bind({0: step.arguments(task, layout, 0)}, timeout_s=timeout_s)
         runner.run([0], timeout_s=timeout_s)
         state = arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]).copy()
     drifts = {rollout.state: relative_l2(state_spec, state, rolled.state)}
@@ -82,7 +61,3 @@ def _check_rollout(bench: Bench, runner: Runner, arena: Arena, rolled: Rolled, t
             f"{worst} drifts to a relative error of {drifts[worst]:.2e} after {rollout.steps} steps, "
             f"allowed {rollout.relative_l2:.0e}",
         )
-
-
-def _words(draw: Draw) -> str:
-    return " ".join(f"{name}={size}" for name, size in draw.shape.items()) or "fixed"

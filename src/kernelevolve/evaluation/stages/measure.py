@@ -1,4 +1,4 @@
-"""How fast? Interleaved pairs in random order, each side on content it has never seen at that address."""
+"""How fast? Interleaved pairs, each on content that the candidate's process has never seen."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.side import Side
 from kernelevolve.evaluation.statistics import geometric_mean, interval
+from kernelevolve.evaluation.stock import Feed
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Shape, evaluate_dim
 from kernelevolve.model.verdict import Comparison, ShapeTiming
@@ -47,17 +48,31 @@ class Samples:
 
 
 def collect(
-    samples: Samples, candidate: Side, baselines: list[Side], plan: Plan, rng: random.Random, timeout_s: float
+    samples: Samples,
+    candidate: Side,
+    baselines: list[Side],
+    feed: Feed,
+    plan: Plan,
+    rng: random.Random,
+    timeout_s: float,
 ) -> None:
-    """Add one restart's pairs to `samples`. Raises CandidateFault when a timed call's output is wrong."""
-    candidate.calibrate(timeout_s=timeout_s)
+    """Add one restart's pairs to `samples`. Both sides of a pair get the same content. The order is drawn for every
+    other pair and reversed for the next (ABBA), so that a drift hits both alike. Raises CandidateFault when a timed
+    call's output is wrong."""
+    candidate.calibrate(feed, timeout_s=timeout_s)
     mine: list[float] = []
     theirs: dict[str, list[float]] = {side.name: [] for side in baselines}
-    started = time.monotonic()
-    while not _enough(mine, theirs, plan, time.monotonic() - started):
-        round_: dict[str, float] = {}
-        for side in rng.sample([candidate, *baselines], 1 + len(baselines)):
-            round_[side.name] = side.sample(rng, timeout_s=timeout_s if side is candidate else 60.0)
+    order: list[Side] = []
+    spent_s = 0.0
+    n_draws = max(side.n_calls for side in [candidate, *baselines])
+    while not _enough(mine, theirs, plan, spent_s):
+        draws = feed.take(n_draws)
+        started = time.monotonic()
+        order = order[::-1] if len(mine) % 2 else rng.sample([candidate, *baselines], 1 + len(baselines))
+        round_ = {
+            side.name: side.sample(draws, rng, timeout_s=timeout_s if side is candidate else 60.0) for side in order
+        }
+        spent_s += time.monotonic() - started
         mine.append(round_.pop(candidate.name))
         for name, seconds in round_.items():
             theirs[name].append(seconds)

@@ -1,0 +1,45 @@
+"""What stands between a cheat and a good verdict, by name. Only tests may build a judge without one of them: that shows
+which attacks each of them is there for (`benchmarks/bypass_hunt.py`). No job, task or command line reaches this."""
+
+from __future__ import annotations
+
+DEFENCES = {
+    "inspection": "source files, includes and flags are looked at before anything is compiled",
+    "poison": "outputs are filled with 0xFF before every call",
+    "guard_bands": "256 bytes on either side of every tensor are checked after a call",
+    "inputs_unchanged": "every input byte is compared after a call",
+    "decoys": "a slot that is not called must keep its poison",
+    "edge_shapes": "small and odd shapes at the corners of the domain, never shown",
+    "variants": "the task's input distributions besides the nominal one",
+    "scales": "inputs times 3, 0.01 and -1, mixed scales, spikes",
+    "listed_variants": "other distributions than the nominal one on the timed shapes too",
+    "honest_error": "the error may be a few times that of the reference in the task's own dtype, not more",
+    "rollout": "many steps of a stateful operator against the oracle's",
+    "timed_outputs": "what the timed calls wrote is compared, all of it",
+    "fresh_content": "no timed call sees content that this process has seen before",
+    "serial_reveal": "inputs are written while the process stands still; the clock starts when it wakes",
+    "freeze": "the process stands still whenever the clock does not run",
+    "cpu_clock": "processor time beyond the allowed threads disputes the clock",
+    "physics_floor": "nothing moves its bytes faster than this machine's cache can",
+    "seccomp": "system calls that no kernel needs kill the process",
+    "namespaces": "no network, no other processes, no files but its own",
+    "fresh_process": "a claim is measured in new processes",
+    "admission": "a task that a control passes is refused",
+    "remeasure": "winners are measured again on content and shapes that chose nothing",
+    "a_a_quarantine": "a machine on which a kernel differs from itself gives no verdicts",
+}
+
+
+class Defences:
+    """All of them, or for a test all but some. Raises KeyError for a name that is no defence."""
+
+    def __init__(self, *, without: tuple[str, ...] = ()) -> None:
+        for name in without:
+            DEFENCES[name]  # noqa: B018 - an unknown name is a fault of the test
+        self._without = frozenset(without)
+
+    def __contains__(self, name: str) -> bool:
+        return DEFENCES[name] != "" and name not in self._without
+
+
+ALL = Defences()

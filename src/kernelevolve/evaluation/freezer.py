@@ -1,0 +1,128 @@
+"""A child process that only runs while the judge's clock runs.
+
+Outside its windows the process is stopped whole, threads included: nothing can poll for inputs before the clock
+starts, and nothing can finish an answer after it has stopped. The command waits in the pipe before the process is
+woken, so waking it costs what waking a reader costs anyway.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+STOP_TIMEOUT_S = 2.0
+
+
+class Gone(Exception):
+    """The process has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """One stretch of running. `seconds`: from the wake-up to the stop signal, on the judge's clock. `cpu_s`: processor
+    time of all its threads meanwhile, by the kernel's account; `open_s` the wall time in which they could spend it."""
+
+    reply: str
+    seconds: float
+    cpu_s: float
+    open_s: float
+
+
+class Freezer:
+    def __init__(self, pid: int, *, enabled: bool = True) -> None:
+        self._pid = pid
+        self._cpu_clock = (~pid << 3) | 2  # the kernel's name for "processor time of that process"
+        self._enabled = enabled
+
+    def freeze(self) -> None:
+        """Stop it and wait until every thread stands. Raises Gone."""
+        if self._enabled:
+            self._signal(signal.SIGSTOP)
+            self._wait_until_stopped()
+
+    def window(self, receive: Callable[[], str]) -> Window:
+        """Let it run until `receive` returns. What `receive` raises passes through, the process then still runs."""
+        cpu = self._cpu_ns()
+        started = time.perf_counter_ns()
+        if self._enabled:
+            self._signal(signal.SIGCONT)
+        reply = receive()
+        if self._enabled:
+            self._signal(signal.SIGSTOP)
+        stopped = time.perf_counter_ns()
+        if self._enabled:
+            self._wait_until_stopped()
+        ended = time.perf_counter_ns()
+        return Window(
+            reply=reply, seconds=(stopped - started) / 1e9, cpu_s=(self._cpu_ns() - cpu) / 1e9,
+            open_s=(ended - started) / 1e9,
+        )  # fmt: skip
+
+    @property
+    def core(self) -> int | None:
+        """The processor it last ran on; None where the kernel does not say."""
+        fields = _stat(Path(f"/proc/{self._pid}/stat"))
+        return int(fields[36]) if fields else None
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            os.kill(self._pid, number)
+        except ProcessLookupError:
+            raise Gone from None
+
+    def _cpu_ns(self) -> int:
+        try:
+            return time.clock_gettime_ns(self._cpu_clock)
+        except OSError:
+            raise Gone from None
+
+    def _wait_until_stopped(self) -> None:
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while not self._stopped():
+            if time.monotonic() > deadline:
+                raise Gone
+
+    def _stopped(self) -> bool:
+        try:
+            threads = list(Path(f"/proc/{self._pid}/task").iterdir())
+        except FileNotFoundError:
+            raise Gone from None
+        states = [fields[0] for thread in threads if (fields := _stat(thread / "stat"))]
+        if states and all(state in "ZX" for state in states):
+            raise Gone
+        return all(state in "TtZX" for state in states)
+
+
+def grandchild(pid: int, depth: int) -> int | None:
+    """The only child's only child ..., `depth` generations down; None when there is none (yet)."""
+    for _ in range(depth):
+        children = _children(pid)
+        if not children:
+            return None
+        pid = children[0]
+    return pid
+
+
+def _children(pid: int) -> list[int]:
+    listing = Path(f"/proc/{pid}/task/{pid}/children")
+    if listing.exists():
+        return [int(word) for word in listing.read_text().split()]
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        fields = _stat(folder / "stat")
+        if fields and int(fields[1]) == pid:
+            found.append(int(folder.name))
+    return found
+
+
+def _stat(path: Path) -> list[str]:
+    """The fields after the command's name: state, parent, .. Empty when the process is gone."""
+    try:
+        text = path.read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return text[text.rindex(")") + 2 :].split()

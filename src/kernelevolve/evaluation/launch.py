@@ -1,0 +1,80 @@
+"""What a candidate's process becomes: the runner with its library, or an interpreter of ours with its module."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.python_arguments import ArgumentPlan
+from kernelevolve.model.job import Limits
+from kernelevolve.model.task import Task
+from kernelevolve.toolchains.base import Artifact
+
+INTERPRETER_BYTES = 12 * 2**30
+"""Address space that Python and torch reserve, most of it never touched."""
+
+
+class Launch(Protocol):
+    @property
+    def base_bytes(self) -> int:
+        """Address space the process needs before the candidate asks for any."""
+        ...
+
+    def prepare(
+        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena, limits: Limits, n_threads: int,
+        seccomp: bool,
+    ) -> list[str]:  # fmt: skip
+        """Put what is needed into the jail or the plan; returns the program to become, or nothing for the runner."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryLaunch:
+    library: Path
+    base_bytes: int = 0
+
+    def prepare(
+        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena, limits: Limits, n_threads: int,
+        seccomp: bool,
+    ) -> list[str]:  # fmt: skip
+        shutil.copyfile(self.library, jail / "candidate.so")
+        (jail / "candidate.so").chmod(0o755)
+        return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonLaunch:
+    source: Path
+    task: Task
+    base_bytes: int = INTERPRETER_BYTES
+
+    def prepare(
+        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena, limits: Limits, n_threads: int,
+        seccomp: bool,
+    ) -> list[str]:  # fmt: skip
+        plan = {
+            "plan": ArgumentPlan.of(self.task).model_dump(mode="json"),
+            "entry": self.task.entry,
+            "files": json.loads(self.source.read_text())["files"],
+            "n_threads": n_threads,
+            "memory_bytes": limits.memory_bytes + arena.n_bytes + self.base_bytes,
+        }
+        os.write(plan_fd, json.dumps(plan).encode())
+        numbers = [*child_ends, arena.fd, arena.n_bytes, plan_fd]
+        return [
+            sys.executable, "-I", "-B", "-m", "kernelevolve.evaluation.python_runner", *(str(n) for n in numbers),
+            "1" if seccomp else "0",
+        ]  # fmt: skip
+
+
+def make_launch(language: str, artifact: Artifact, task: Task) -> Launch:
+    """How to start what a toolchain built."""
+    if language == "python":
+        return PythonLaunch(source=Path(artifact.path), task=task)
+    return LibraryLaunch(library=Path(artifact.path))

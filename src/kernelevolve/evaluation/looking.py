@@ -1,0 +1,45 @@
+"""After a call: guard bands, inputs, outputs, in this order; the same look in the check and in the timing."""
+
+from __future__ import annotations
+
+from kernelevolve.evaluation.arena import Arena, Layout
+from kernelevolve.evaluation.compare import same_bytes, unwritten
+from kernelevolve.evaluation.defences import ALL, Defences
+from kernelevolve.evaluation.draws import Draw
+from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.model.task import Task
+from kernelevolve.model.verdict import Outcome
+
+
+def look(
+    task: Task, arena: Arena, layout: Layout, slot: int, draw: Draw, *,
+    when: str = "", defences: Defences = ALL, outputs: bool = True,
+) -> int:  # fmt: skip
+    """Number of outputs compared in full. Raises CandidateFault. `when`: "" in the check; in a timed call no value of
+    the answer is told: whoever proposes could collect them."""
+    where = f"{when} (inputs: {draw.label}, shape {_words(draw)})"
+    trespass = arena.trespasses(slot, layout, draw.n_bytes) if "guard_bands" in defences else None
+    if trespass is not None:
+        raise CandidateFault(Outcome.OUT_OF_BOUNDS, f"wrote outside {trespass}{where}")
+    for spec in task.inputs:
+        if spec.name in draw.contents and not spec.in_place and "inputs_unchanged" in defences:
+            held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
+            if not same_bytes(held, draw.contents[spec.name]):
+                raise CandidateFault(Outcome.INPUT_CHANGED, f"input {spec.name} was changed{where}")
+    if not outputs:
+        return 0
+    for spec in task.written:
+        got = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
+        mismatch = draw.answers[spec.name].judge(got, draw.shape, honest_error="honest_error" in defences)
+        if mismatch is not None:
+            outcome = Outcome.UNWRITTEN if not spec.in_place and unwritten(got) else Outcome.WRONG
+            if when:
+                mismatch = mismatch.model_copy(update={"got": "", "expected": ""})
+                outcome = Outcome.UNSTABLE if outcome is Outcome.WRONG else outcome
+            share = f"{mismatch.n_wrong} of {mismatch.n_total} elements of {spec.name}"
+            raise CandidateFault(outcome, f"{share} wrong{where}", mismatch=mismatch)
+    return len(task.written)
+
+
+def _words(draw: Draw) -> str:
+    return " ".join(f"{name}={size}" for name, size in draw.shape.items()) or "fixed"
