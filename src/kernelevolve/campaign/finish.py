@@ -22,7 +22,7 @@ def finish(journal: Journal, judging: Judging, *, stopped: str) -> Closed:
         return _close(journal, champion.step, stopped, note)
     if journal.tree.sealed is None:
         journal.say(f"measuring step {champion.step} on the sealed shapes")
-        verdict = judging.verdict(judging.start(champion.candidate, "sealed"))
+        verdict = judging.verdict(judging.start(champion.candidate, "sealed", alpha=journal.sealed_alpha()))
         journal.record(Sealed(step=champion.step, verdict=verdict, elapsed_s=journal.elapsed_s))
     sealed = journal.tree.sealed
     assert sealed is not None
@@ -47,7 +47,7 @@ def _champion(tree: Tree) -> Node | None:
     """The finalist with the highest confirmed lower bound (of equals the earliest), if it beats the baseline."""
     lows = {step: timing.low for step, verdict in tree.confirmed.items() if (timing := _timing(verdict))}
     best = min(lows, key=lambda step: (-lows[step], step), default=None)
-    return tree.node(best) if best is not None and lows[best] > 1.0 else None
+    return tree.node(best) if best is not None and _wins(tree.confirmed[best]) else None
 
 
 def _timing(verdict: Verdict) -> Timing | None:
@@ -56,7 +56,7 @@ def _timing(verdict: Verdict) -> Timing | None:
 
 def _wins(verdict: Verdict) -> bool:
     timing = _timing(verdict)
-    return timing is not None and timing.low > 1.0
+    return timing is not None and timing.wins
 
 
 def _why_no_champion(tree: Tree) -> str:

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from kernelevolve.campaign.budget import Clock, Stopwatch
 from kernelevolve.campaign.listeners import Listener
 from kernelevolve.errors import RecordError
-from kernelevolve.model.events import Event, Opened, Settings
+from kernelevolve.model.events import Event, Opened, Sealed, Settings
 from kernelevolve.search.tree import Tree
 from kernelevolve.store.base import Store
+
+ALPHA = 0.05
+SMALLEST_ALPHA = 1e-3
+"""Beyond this an interval from a few dozen pairs is their whole range."""
 
 
 class Journal:
@@ -39,6 +43,19 @@ class Journal:
     @property
     def secret(self) -> str:
         return self._store.secret(self._campaign_id)
+
+    def sealed_alpha(self) -> float:
+        """The ledger: each use of a task's sealed shapes within a store halves what the next claim may risk, so that
+        all of them together stay below 2 `ALPHA`. Who tries until chance helps meets wider and wider intervals."""
+        task_id = self.opened.task.content_id
+        used: int = 0
+        for row in self._store.campaigns():
+            if row.id == self._campaign_id or row.task_name != self.opened.task.name:
+                continue
+            events = self._store.read(row.id)
+            same = isinstance(events[0], Opened) and events[0].task.content_id == task_id
+            used += same and any(isinstance(event, Sealed) for event in events)
+        return max(ALPHA * 0.5**used, SMALLEST_ALPHA)
 
     def record(self, *events: Event) -> None:
         """All of `events` or none."""

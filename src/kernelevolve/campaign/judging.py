@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelevolve.campaign.journal import Journal
+from kernelevolve.campaign.journal import ALPHA, Journal
 from kernelevolve.campaign.seeds import job_secret
 from kernelevolve.errors import JudgeError, MachineError, ToolMissingError
 from kernelevolve.farm.base import Farm, Ticket
@@ -35,8 +35,8 @@ class Judging:
         with self._journal.stopwatch.left_out():
             self._farm.prepare(self._preparation("screen"))
 
-    def start(self, candidate: Candidate, level: Level) -> Started:
-        job = self._job(candidate, level)
+    def start(self, candidate: Candidate, level: Level, *, alpha: float = ALPHA) -> Started:
+        job = self._job(candidate, level, alpha)
         try:
             return Started(job=job, ticket=self._farm.submit(job))
         except ToolMissingError:
@@ -45,10 +45,10 @@ class Judging:
             self._journal.say(f"the machine took no job: {error}")
             return Started(job=job, ticket=None)
 
-    def _job(self, candidate: Candidate, level: Level) -> Job:
+    def _job(self, candidate: Candidate, level: Level, alpha: float) -> Job:
         shared = self._preparation(level).model_dump(exclude={"task"})
         opened = self._journal.opened
-        return Job(task=opened.task, candidate=candidate, user_baselines=opened.user_baselines, **shared)
+        return Job(task=opened.task, candidate=candidate, user_baselines=opened.user_baselines, alpha=alpha, **shared)
 
     def _preparation(self, level: Level) -> Preparation:
         opened = self._journal.opened

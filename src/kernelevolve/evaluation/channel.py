@@ -6,8 +6,8 @@ import fcntl
 import os
 import select
 import time
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from pydantic import Field
 
@@ -45,8 +45,8 @@ class Caller(Protocol):
         """Read the slots' pages in the child, so that no timed call is the first to map them."""
         ...
 
-    def run(self, slots: Sequence[int], *, timeout_s: float) -> Window:
-        """Call once per slot, in order. The child stands still before and afterwards."""
+    def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
+        """Call once per slot, in order. The child stands still before and after. `glance`: see `Freezer.window`."""
         ...
 
     @property
@@ -108,9 +108,11 @@ class Channel:
         line, _, self._text = self._text.partition(b"\n")
         return line.decode(errors="replace")
 
-    def timed(self, line: bytes, freezer: Freezer, *, timeout_s: float) -> Window:
+    def timed(
+        self, line: bytes, freezer: Freezer, *, timeout_s: float, glance: Callable[[], Any] | None = None
+    ) -> Window:
         """Put a command into the pipe, wake the child, wait for its reply, stop the child."""
         if self._text or select.select([self.reply], [], [], 0)[0]:
             raise Ended  # an answer before the question
         self.send(line)
-        return freezer.window(lambda: self.receive(timeout_s=timeout_s))
+        return freezer.window(lambda: self.receive(timeout_s=timeout_s), glance)

@@ -83,6 +83,8 @@ class Answer:
         return self._again().double()
 
     def _allowed(self, oracle: torch.Tensor) -> torch.Tensor:
+        if self._rule.kind == "allclose":
+            return self._rule.rtol * (1.0 + oracle.abs())
         return self._rule.rtol * oracle.abs() + self._rule.rms * (self.scale if np.isfinite(self.scale) else 0.0)
 
     def _sampled_error(self, narrow: torch.Tensor) -> float:

@@ -19,13 +19,12 @@ DEFENCES = {
     "fresh_content": "no timed call sees content that this process has seen before",
     "serial_reveal": "inputs are written while the process stands still; the clock starts when it wakes",
     "freeze": "the process stands still whenever the clock does not run",
+    "glance": "outputs are looked at when the clock stops and must not change afterwards",
     "cpu_clock": "processor time beyond the allowed threads disputes the clock",
     "physics_floor": "nothing moves its bytes faster than this machine's cache can",
     "seccomp": "system calls that no kernel needs kill the process",
     "namespaces": "no network, no other processes, no files but its own",
-    "fresh_process": "a claim is measured in new processes",
     "admission": "a task that a control passes is refused",
-    "remeasure": "winners are measured again on content and shapes that chose nothing",
     "a_a_quarantine": "a machine on which a kernel differs from itself gives no verdicts",
 }
 

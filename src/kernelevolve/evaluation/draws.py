@@ -13,7 +13,7 @@ from kernelevolve.evaluation.compare import Answer
 from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.evaluation.tensors import tensor_bytes
-from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, bytes_of
+from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, bytes_of, evaluate_dim
 from kernelevolve.toolchains.abi import is_scalar
 
 
@@ -50,9 +50,10 @@ class Draw:
         """Memory this takes in the judge, roughly: contents, and two float32 bounds for each element of an answer."""
         return sum(data.nbytes for data in self.contents.values()) + sum(a.held_bytes for a in self.answers.values())
 
-    @property
-    def bytes_moved(self) -> int:
-        """Inputs read once, outputs written once; an in-place tensor counts for both."""
+    def bytes_moved(self, task: Task) -> int:
+        """What the task says a call must move; else inputs read once, outputs written once, in-place ones both."""
+        if task.traffic:
+            return evaluate_dim(task.traffic, self.sizes)
         return sum(self.n_bytes.values()) + sum(self.n_bytes[name] for name in self.answers if name in self.contents)
 
 
@@ -67,6 +68,12 @@ def make_draw(
         hashlib.sha256(f"{secret}|{task.content_id}|{sorted(shape.items())}|{label}".encode()).digest()[:7]
     )
     inputs = twisted(task, module.make_inputs(shape, seed=seed, variant=variant, scale=scale), twist, seed)
+    return answered(module, shape, inputs, label=label, slim=slim)
+
+
+def answered(module: TaskModule, shape: Shape, inputs: Inputs, *, label: str, slim: bool = False) -> Draw:
+    """Inputs with what they must lead to."""
+    task = module.task
     expected = module.expected(inputs, shape)
     honest = module.honest(inputs, shape) if task.rule.kind == "scaled" else {}
     sizes = module.bind_sizes(shape, inputs, expected)
@@ -138,7 +145,8 @@ def distributions(module: TaskModule, defences: Defences = ALL) -> list[Distribu
 
 
 def edge_shapes(task: Task) -> list[Shape]:
-    """Small shapes at the corners of the declared domain: one odd-sized, and one per axis at its lower end."""
+    """Small shapes at the corners of the declared domain: one odd-sized, and one per axis at its lower end. An axis
+    that is 1 on every listed shape is not 1 here: what a kernel leaves out there must show."""
     axes = [axis for axis in task.axes if axis.role == "shape"]
     if not axes:
         return []
@@ -146,7 +154,7 @@ def edge_shapes(task: Task) -> list[Shape]:
     base: Shape = {}
     for index, axis in enumerate(axes):
         wanted = (5, 7, 3, 11, 9, 13, 17)[index % 7]
-        size = -(-max(axis.low, min(wanted, smallest[axis.name])) // axis.multiple_of) * axis.multiple_of
+        size = -(-max(axis.low, wanted) // axis.multiple_of) * axis.multiple_of
         base[axis.name] = size if axis.admits(size) else smallest[axis.name]
     shapes = [base]
     for axis in axes:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
-from kernelevolve.errors import TaskError
+from kernelevolve.errors import MachineError, TaskError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.fault import CandidateFault
@@ -23,13 +23,16 @@ from kernelevolve.evaluation.stages.build import Built, build
 from kernelevolve.evaluation.stages.check import arena_bytes, check
 from kernelevolve.evaluation.stages.measure import (
     PLANS,
+    QUARANTINE,
     RESTARTS,
     Samples,
     collect,
     combine,
     pick_baselines,
+    self_difference,
     shape_timing,
 )
+from kernelevolve.evaluation.stock import Feed
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Job
 from kernelevolve.model.platform import PlatformFacts
@@ -39,6 +42,9 @@ from kernelevolve.toolchains import TOOLCHAINS, make_toolchain
 from kernelevolve.toolchains.base import BuildFailure
 from kernelevolve.toolchains.cpp import find_compiler
 
+FLOOR_MARGIN = 1.5
+"""How much faster than the measured copy in the nearest cache something may look before it is called impossible: loads
+alone run faster than copies, and clocks vary."""
 QUIET = 0.4
 """Other runnable threads, on average, up to which a machine counts as doing nothing else."""
 
@@ -62,7 +68,7 @@ class Evaluation:
     def verdict(self, built: Built | None = None) -> Verdict:
         """`built` is what `build` gave, when it ran ahead. Raises MachineError and TaskError only."""
         job = self._job
-        built = built or build(job, cache=self._cache, lane=self._lane)
+        built = built or build(job, cache=self._cache, lane=self._lane, defences=self._bench.defences)
         self._reports += built.reports
         self._stage = built.reports[-1].stage
         if built.fault is not None:
@@ -107,10 +113,21 @@ class Evaluation:
                     baselines[-1].calibrate(bench.feed(shape), timeout_s=job.limits.call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
+                if job.level != "screen" and "a_a_quarantine" in bench.defences:
+                    self._quarantine(baselines[0], bench.feed(shape), rng)
                 kept = samples.setdefault(_key(shape), Samples())
                 collect(kept, side, baselines, bench.feed(shape), PLANS[job.level], rng, job.limits.call_s)
                 self._n_checks += side.n_checks
                 self._strangers += side.strangers
+
+    def _quarantine(self, side: Side, feed: Feed, rng: random.Random) -> None:
+        """No claim on a machine that tells a kernel from itself. Raises MachineError: whoever asked tries again."""
+        difference = self_difference(side, feed, rng)
+        if abs(difference) > QUARANTINE:
+            raise MachineError(
+                f"this machine times {side.name} {100 * abs(difference):.1f} % different from itself: quarantined, "
+                "try again when it is quiet"
+            )
 
     def _side(self, name: str, runner: Runner, arena: Arena, shape: Shape) -> Side:
         layout, n_slots = self._bench.layout(shape)
@@ -138,15 +155,35 @@ class Evaluation:
 
     def _timing(self, samples: dict[str, Samples]) -> Timing:
         job, bench = self._job, self._bench
-        traffic = job.task.traffic
         shapes: tuple[ShapeTiming, ...] = tuple(
-            shape_timing(shape, bench.stock(shape)[0], samples[_key(shape)], self._facts, traffic=traffic, seed=17)
+            shape_timing(
+                shape,
+                samples[_key(shape)],
+                self._facts,
+                n_bytes=bench.stock(shape)[0].bytes_moved(job.task),
+                seed=17,
+                alpha=job.alpha,
+            )  # fmt: skip
             for shape in bench.shapes(job.level)
         )
+        if "physics_floor" in bench.defences and (shape := next(filter(self._impossible, shapes), None)) is not None:
+            raise CandidateFault(
+                Outcome.TOO_FAST,
+                f"{shape.latency_us:.2f} us for {shape.bytes_moved} bytes: this machine's nearest cache is not that "
+                "fast, and the reference does not; declare the operator's traffic if it needs fewer bytes",
+            )
         speedup, low, high = combine(shapes)
         assert math.isfinite(low)
         assert job.level != "check"
-        return Timing(level=job.level, shapes=shapes, speedup=speedup, low=low, high=high)
+        return Timing(level=job.level, shapes=shapes, speedup=speedup, low=low, high=high, alpha=job.alpha)
+
+    def _impossible(self, timing: ShapeTiming) -> bool:
+        """Faster than its bytes can move at all, while the baselines are not: then the count is not what is wrong."""
+        rate = self._facts.nearest_copy_gb_per_s
+        if rate is None:
+            return False
+        floor_us = timing.bytes_moved / (rate * FLOOR_MARGIN) / 1e3
+        return timing.latency_us < floor_us < min(comparison.baseline_us for comparison in timing.comparisons)
 
     @contextmanager
     def _run(self, launch: Launch, arena: Arena) -> Iterator[Runner]:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 STOP_TIMEOUT_S = 2.0
 
@@ -24,12 +25,14 @@ class Gone(Exception):
 @dataclass(frozen=True, kw_only=True)
 class Window:
     """One stretch of running. `seconds`: from the wake-up to the stop signal, on the judge's clock. `cpu_s`: processor
-    time of all its threads meanwhile, by the kernel's account; `open_s` the wall time in which they could spend it."""
+    time of all its threads meanwhile, by the kernel's account; `open_s` the wall time in which they could spend it.
+    `seen`: what `glance` returned when the stop signal had just been sent."""
 
     reply: str
     seconds: float
     cpu_s: float
     open_s: float
+    seen: Any = None
 
 
 class Freezer:
@@ -44,8 +47,11 @@ class Freezer:
             self._signal(signal.SIGSTOP)
             self._wait_until_stopped()
 
-    def window(self, receive: Callable[[], str]) -> Window:
-        """Let it run until `receive` returns. What `receive` raises passes through, the process then still runs."""
+    def window(self, receive: Callable[[], str], glance: Callable[[], Any] | None = None) -> Window:
+        """Let it run until `receive` returns. What `receive` raises passes through, the process then still runs.
+
+        A stop signal takes effect when a thread takes it, which may be a millisecond later where processors are scarce.
+        What changes in between was not there when the clock stopped: `glance` looks before, the caller again after."""
         cpu = self._cpu_ns()
         started = time.perf_counter_ns()
         if self._enabled:
@@ -54,18 +60,19 @@ class Freezer:
         if self._enabled:
             self._signal(signal.SIGSTOP)
         stopped = time.perf_counter_ns()
+        seen = glance() if glance is not None else None
         if self._enabled:
             self._wait_until_stopped()
         ended = time.perf_counter_ns()
         return Window(
             reply=reply, seconds=(stopped - started) / 1e9, cpu_s=(self._cpu_ns() - cpu) / 1e9,
-            open_s=(ended - started) / 1e9,
+            open_s=(ended - started) / 1e9, seen=seen,
         )  # fmt: skip
 
     @property
     def core(self) -> int | None:
         """The processor it last ran on; None where the kernel does not say."""
-        fields = _stat(Path(f"/proc/{self._pid}/stat"))
+        fields = _stat(f"/proc/{self._pid}/stat")
         return int(fields[36]) if fields else None
 
     def _signal(self, number: signal.Signals) -> None:
@@ -83,15 +90,16 @@ class Freezer:
     def _wait_until_stopped(self) -> None:
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while not self._stopped():
+            os.sched_yield()  # the thread that must take the signal may wait for this very processor
             if time.monotonic() > deadline:
                 raise Gone
 
     def _stopped(self) -> bool:
         try:
-            threads = list(Path(f"/proc/{self._pid}/task").iterdir())
+            threads = os.listdir(f"/proc/{self._pid}/task")  # noqa: PTH208 - on the path of every sample
         except FileNotFoundError:
             raise Gone from None
-        states = [fields[0] for thread in threads if (fields := _stat(thread / "stat"))]
+        states = [fields[0] for thread in threads if (fields := _stat(f"/proc/{self._pid}/task/{thread}/stat"))]
         if states and all(state in "ZX" for state in states):
             raise Gone
         return all(state in "TtZX" for state in states)
@@ -113,16 +121,22 @@ def _children(pid: int) -> list[int]:
         return [int(word) for word in listing.read_text().split()]
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
-        fields = _stat(folder / "stat")
+        fields = _stat(f"{folder}/stat")
         if fields and int(fields[1]) == pid:
             found.append(int(folder.name))
     return found
 
 
-def _stat(path: Path) -> list[str]:
+def _stat(path: str) -> list[str]:
     """The fields after the command's name: state, parent, .. Empty when the process is gone."""
     try:
-        text = path.read_text(errors="replace")
+        handle = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, ProcessLookupError):
         return []
+    try:
+        text = os.read(handle, 4096).decode(errors="replace")
+    except ProcessLookupError:
+        return []
+    finally:
+        os.close(handle)
     return text[text.rindex(")") + 2 :].split()

@@ -2,17 +2,20 @@
 
 Builds of waiting jobs run ahead in threads; checking and timing go one at a time. A task's bench (draws, answers,
 compiled baselines) is kept while jobs for the same task keep coming.
-  in:   {"do": "judge", "work": a Job} | {"do": "prepare", "work": a Preparation}
-  out:  {"verdict": ..} | {"prepared": true} | {"task_faults": [..], "where": ..} | {"machine_error": ".."}
+  in:   {"do": "judge", "work": a Job} | {"do": "prepare" or "admit", "work": a Preparation}
+  out:  {"verdict": ..} | {"prepared": true} | {"admission": ..} | {"task_faults": [..], "where": ..}
+        | {"machine_error": ".."}
 argv: cache_folder
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +23,10 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TextIO
 
-from kernelevolve.errors import MachineError, TaskError
+import torch
+
+from kernelevolve.errors import MachineError, RecordError, TaskError
+from kernelevolve.evaluation.admission import CONTROLS_VERSION, admit
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.evaluate import Evaluation
@@ -28,6 +34,8 @@ from kernelevolve.evaluation.lane import Lane
 from kernelevolve.evaluation.lifetime import die_with_parent, scratch_folder
 from kernelevolve.evaluation.runner import runner_binary
 from kernelevolve.evaluation.stages.build import Built, build
+from kernelevolve.evaluation.task_module import TaskModule
+from kernelevolve.model.admission import Admission
 from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.verdict import Verdict
@@ -60,13 +68,33 @@ class Judge:
             self.close()
             self._bench = Bench(job.task, n_threads=job.n_threads, cache=self._cache, defences=self._defences)
             self._bench_key = bench_key
+        if job.level != "check" and "admission" in self._defences:
+            self._refuse_void(job)
         self._bench.use(job.secret)
         with self._lane.timing():
             self._bench.prepare(job.level, job.baselines)
         return self._bench
 
+    def admit(self, job: Preparation) -> Admission:
+        """The table of controls; kept, because a task's content decides it."""
+        kept = self._cache / "admissions" / f"{job.task.content_id}-{CONTROLS_VERSION}.json"
+        if kept.exists():
+            with contextlib.suppress(RecordError):  # written by another version: try again
+                return Admission.from_json(kept.read_text())
+        with tempfile.TemporaryDirectory(prefix="ke-admission-") as folder, self._lane.timing():
+            torch.set_num_threads(job.n_threads)
+            admission = admit(TaskModule(job.task, Path(folder)), secret=job.task.content_id)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(admission.to_json())
+        return admission
+
+    def _refuse_void(self, job: Preparation) -> None:
+        void = self.admit(job).void
+        if void:
+            raise TaskError(job.task.name, [f"void, nothing can be proved with it: {reason}" for reason in void])
+
     def build_ahead(self, job: Job) -> Built:
-        return build(job, cache=self._cache, lane=self._lane)
+        return build(job, cache=self._cache, lane=self._lane, defences=self._defences)
 
     def close(self) -> None:
         if self._bench is not None:
@@ -74,8 +102,10 @@ class Judge:
             self._bench = None
 
 
-def answer(judge: Judge, work: Preparation, built: Future[Built] | None) -> str:
+def answer(judge: Judge, verb: str, work: Preparation, built: Future[Built] | None) -> str:
     try:
+        if verb == "admit":
+            return json.dumps({"admission": json.loads(judge.admit(work).to_json())})
         if not isinstance(work, Job):
             judge.prepare(work)
             return json.dumps({"prepared": True})
@@ -100,17 +130,17 @@ def main() -> None:
 
 def serve(judge: Judge, out: TextIO) -> None:
     """Answer what comes in on stdin, in order, until it ends."""
-    jobs: SimpleQueue[tuple[Preparation, Future[Built] | None] | None] = SimpleQueue()
+    jobs: SimpleQueue[tuple[str, Preparation, Future[Built] | None] | None] = SimpleQueue()
     pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
 
     def read() -> None:
         for line in sys.stdin:
             asked = json.loads(line)
-            if asked["do"] == "prepare":
-                jobs.put((Preparation.model_validate(asked["work"]), None))
+            if asked["do"] != "judge":
+                jobs.put((asked["do"], Preparation.model_validate(asked["work"]), None))
             else:
                 job = Job.model_validate(asked["work"])
-                jobs.put((job, pool.submit(judge.build_ahead, job)))
+                jobs.put(("judge", job, pool.submit(judge.build_ahead, job)))
         jobs.put(None)
 
     Thread(target=read, daemon=True).start()

@@ -7,6 +7,7 @@ argv: control reply arena arena_bytes plan seccomp; `plan` is a descriptor with 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -23,6 +24,7 @@ import torch
 from kernelevolve.evaluation.python_arguments import ArgumentPlan
 from kernelevolve.tasks.confine import confine
 
+LOG_BYTES = 64 * 1024
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev/urandom", "/opt")
 
 
@@ -71,7 +73,11 @@ def main() -> None:
     torch.empty(8).add_(1)  # what torch imports late, it imports now
     active = os.environ.pop("KE_ISOLATION", "").split()
     active += confine(
-        memory_bytes=given["memory_bytes"], cpu_s=10_000, readable=readable_paths(), filter_calls=sys.argv[6] == "1"
+        memory_bytes=given["memory_bytes"],
+        cpu_s=10_000,
+        readable=readable_paths(),
+        filter_calls=sys.argv[6] == "1",
+        file_bytes=LOG_BYTES,
     )
     os.write(reply, ("I" + " ".join(active) + "\n").encode())
     try:
@@ -114,7 +120,8 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
     try:
         result = function(*arguments)
     except Exception as error:  # noqa: BLE001 - border: a candidate that raises has refused
-        print(answer_line(error), file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):  # the log is full
+            os.write(2, (answer_line(error) + "\n").encode())
         return 97
     if result is None or (type(result) is int and result == 0):
         return 0

@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
@@ -58,8 +59,8 @@ class ReferenceServer:
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
         self._window(f"T {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
 
-    def run(self, slots: Sequence[int], *, timeout_s: float) -> Window:
-        return self._window(f"R {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+    def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
+        return self._window(f"R {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s, glance)
 
     @property
     def core(self) -> int | None:
@@ -72,10 +73,10 @@ class ReferenceServer:
         self._channel.close()
         self._folder.cleanup()
 
-    def _window(self, line: bytes, timeout_s: float) -> Window:
+    def _window(self, line: bytes, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
         """One stretch of running, by the same freezer as a candidate's: both sides pay the same for waking up."""
         try:
-            window = self._channel.timed(line, self._freezer, timeout_s=timeout_s)
+            window = self._channel.timed(line, self._freezer, timeout_s=timeout_s, glance=glance)
         except Overdue:
             self.close()
             raise BaselineFailed(f"no answer within {timeout_s:.0f} s") from None

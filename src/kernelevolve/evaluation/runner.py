@@ -8,11 +8,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
@@ -129,16 +129,19 @@ class Runner:
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
         self._command(b"", "T", slots, timeout_s)
 
-    def run(self, slots: Sequence[int], *, timeout_s: float) -> Window:
-        return self._command(b"", "R", slots, timeout_s)
+    def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
+        return self._command(b"", "R", slots, timeout_s, glance)
 
     @property
     def core(self) -> int | None:
         return self._freezer.core
 
-    def _command(self, before: bytes, verb: str, slots: Sequence[int], timeout_s: float) -> Window:
+    def _command(
+        self, before: bytes, verb: str, slots: Sequence[int], timeout_s: float,
+        glance: Callable[[], Any] | None = None,
+    ) -> Window:  # fmt: skip
         line = before + f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
-        window = self._window(line, timeout_s)
+        window = self._window(line, timeout_s, glance)
         answer = window.reply
         match answer.split():
             case ["D", done, rc] if rc == "0" and done == str(len(slots)):
@@ -166,9 +169,9 @@ class Runner:
         os.close(self._log)
         shutil.rmtree(self._jail, ignore_errors=True)
 
-    def _window(self, line: bytes, timeout_s: float) -> Window:
+    def _window(self, line: bytes, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
         with self._blaming(timeout_s, "in a call"):
-            return self._channel.timed(line, self._freezer, timeout_s=timeout_s)
+            return self._channel.timed(line, self._freezer, timeout_s=timeout_s, glance=glance)
 
     @contextmanager
     def _blaming(self, timeout_s: float, when: str) -> Iterator[None]:

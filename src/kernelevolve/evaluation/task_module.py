@@ -125,12 +125,25 @@ def _upcast(value: Any) -> Any:
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
+_FOLDERS: set[str] = set()
+
+
+def _forget_other_tasks() -> None:
+    """Another task's helper module must not stand in for one of the same name."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if any(file.startswith(f"{folder}/") for folder in _FOLDERS):
+            del sys.modules[name]
+
+
 def _load(task: Task, folder: Path) -> ModuleType:
     """Write the task's files into `folder` and import the first of them."""
     for file in task.files:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text)
+    _forget_other_tasks()
+    _FOLDERS.add(str(folder))
     sys.path.insert(0, str(folder))
     path = folder / task.files[0].path
     spec = importlib.util.spec_from_file_location(f"ke_task_{task.content_id[:12]}", path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from kernelevolve.model.admission import Admission
 from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
@@ -27,6 +28,10 @@ class Farm(Protocol):
     def prepare(self, preparation: Preparation) -> None:
         """Make ready for jobs that start from this preparation, so that the first of them pays no more than the
         others. Blocks; may do nothing. Raises MachineError and TaskError."""
+        ...
+
+    def admit(self, preparation: Preparation) -> Admission:
+        """Put fake and honest answers before the task's rule. Blocks. Raises MachineError and TaskError."""
         ...
 
     def submit(self, job: Job) -> Ticket:

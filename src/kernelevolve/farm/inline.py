@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kernelevolve.errors import MachineError
 from kernelevolve.farm.base import Ticket
+from kernelevolve.model.admission import Admission
 from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
@@ -40,6 +41,10 @@ class InlineFarm:
 
     def prepare(self, preparation: Preparation) -> None:
         return
+
+    def admit(self, preparation: Preparation) -> Admission:
+        """Nothing is tried: the given function judges whatever it is asked."""
+        return Admission(task_id=preparation.task.content_id, controls=(), n_seeds=0)
 
     def submit(self, job: Job) -> Ticket:
         if self._closed:

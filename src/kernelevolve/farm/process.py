@@ -13,6 +13,7 @@ from typing import Any
 
 from kernelevolve.errors import JudgeError, MachineError, TaskError
 from kernelevolve.farm.base import Ticket
+from kernelevolve.model.admission import Admission
 from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
@@ -69,6 +70,10 @@ class ProcessFarm:
 
     def prepare(self, preparation: Preparation) -> None:
         self._send("prepare", preparation).wait()
+
+    def admit(self, preparation: Preparation) -> Admission:
+        answer = self._send("admit", preparation).wait()
+        return Admission.from_json(json.dumps(answer["admission"]))
 
     def submit(self, job: Job) -> Ticket:
         return self._send("judge", job)

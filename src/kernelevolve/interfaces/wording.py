@@ -62,6 +62,8 @@ def baseline_title(name: str) -> str:
 def rule_text(rule: Rule) -> str:
     if rule.kind == "bitwise":
         return "bitwise: every byte equal to the reference"
+    if rule.kind == "allclose":
+        return f"every element within {rule.rtol:g}·(1 + |oracle|) of an oracle computed in float64"
     parts = [f"{rule.rtol:g}·|oracle|"] * bool(rule.rtol) + [f"{rule.rms:g}·RMS(oracle)"] * bool(rule.rms)
     return f"every element within {' + '.join(parts)} of an oracle computed in float64"
 

@@ -33,3 +33,4 @@ class Job(Preparation):
     candidate: Candidate
     user_baselines: tuple[Candidate, ...] = ()
     limits: Limits = Limits()
+    alpha: float = Field(default=0.05, gt=0, lt=1, description="how often the interval may miss, both sides together")

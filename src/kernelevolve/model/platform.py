@@ -21,6 +21,9 @@ class PlatformFacts(Value):
     memory_bytes: int | None = None
     copy_gb_per_s: float | None = Field(default=None, description="measured, read + write, all cores, beyond cache")
     cached_copy_gb_per_s: float | None = Field(default=None, description="measured, read + write, resident in cache")
+    nearest_copy_gb_per_s: float | None = Field(
+        default=None, description="measured, read + write, all cores, within the first-level cache: nothing is faster"
+    )
     fma_gflop_per_s: float | None = Field(default=None, description="measured, float32, all cores")
     compilers: tuple[str, ...] = ()
 

@@ -90,9 +90,11 @@ class TensorSpec(Value):
 
 class Rule(Value):
     """What counts as right. bitwise: every byte equal. scaled: for each element
-    |got - oracle| <= rtol*|oracle| + rms*RMS(oracle), the oracle computed in float64."""
+    |got - oracle| <= rtol*|oracle| + rms*RMS(oracle), the oracle computed in float64. allclose: foreign suites' own
+    rule, |got - oracle| <= rtol*(1 + |oracle|), under which small answers are not told from zeros; offered to see what
+    a suite's rule lets through, not to search with."""
 
-    kind: Literal["bitwise", "scaled"]
+    kind: Literal["bitwise", "scaled", "allclose"]
     rtol: float = Field(default=0.0, ge=0, le=0.1)
     rms: float = Field(default=0.0, ge=0, le=0.1)
 
@@ -102,6 +104,8 @@ class Rule(Value):
             raise ValueError("a bitwise rule takes no rtol or rms")
         if self.kind == "scaled" and not (self.rtol or self.rms):
             raise ValueError("a scaled rule needs rtol or rms above 0")
+        if self.kind == "allclose" and (self.rms or not self.rtol):
+            raise ValueError("an allclose rule takes rtol above 0 and no rms")
         return self
 
 
@@ -246,8 +250,8 @@ def _task_problems(task: Task) -> list[str]:
         problems.append("no source file")
     if task.rollout and task.rollout.state not in {spec.name for spec in task.inputs if spec.in_place}:
         problems.append(f"rollout state '{task.rollout.state}' is not an in_place input")
-    if task.rule.kind == "scaled" and not any(spec.dtype in FLOAT_DTYPES for spec in task.written):
-        problems.append("a scaled rule needs a floating-point output; integers are judged bitwise")
+    if task.rule.kind != "bitwise" and not any(spec.dtype in FLOAT_DTYPES for spec in task.written):
+        problems.append("a rule with a tolerance needs a floating-point output; integers are judged bitwise")
     return problems + _shape_problems(task)
 
 

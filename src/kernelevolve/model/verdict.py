@@ -96,6 +96,10 @@ class ShapeTiming(Value):
         return min(self.comparisons, key=lambda comparison: comparison.speedup)
 
 
+MIN_CLAIM = 1.01
+"""A gain of one per cent is what these clocks can tell from nothing on a quiet machine; less is called equal."""
+
+
 class Timing(Value):
     """screen: few pairs, for search. confirm: many pairs, fresh process. sealed: the final claim."""
 
@@ -104,6 +108,16 @@ class Timing(Value):
     speedup: float = Field(description="geometric mean over shapes against the better baseline of each shape")
     low: float
     high: float
+    alpha: float = Field(
+        default=0.05, description="how often the interval may miss; smaller when sealed shapes are reused"
+    )
+
+    @property
+    def wins(self) -> bool:
+        """Faster beyond what the clocks can tell, as a whole and on more than half of the shapes: one shape that is a
+        hundred times as fast does not pay for the others."""
+        faster = [shape.against_best.low > 1.0 for shape in self.shapes]
+        return self.low > MIN_CLAIM and 2 * sum(faster) > len(faster)
 
 
 class Verdict(Value):

@@ -85,9 +85,9 @@ def _measure_rates(compiler: str) -> dict[str, float]:
             raise MachineError(f"cannot compile the rate measurement: {built.text[:300]}")
         finished = run_tool([str(folder / "rates")], folder=folder, timeout_s=60)
     numbers = finished.text.split()
-    if finished.returncode != 0 or len(numbers) != 3:
+    if finished.returncode != 0 or len(numbers) != 4:
         raise MachineError(f"the rate measurement ended with {finished.returncode}: {finished.text[:300]}")
-    names = ("copy_gb_per_s", "cached_copy_gb_per_s", "fma_gflop_per_s")
+    names = ("copy_gb_per_s", "cached_copy_gb_per_s", "fma_gflop_per_s", "nearest_copy_gb_per_s")
     return {name: float(number) for name, number in zip(names, numbers, strict=True)}
 
 

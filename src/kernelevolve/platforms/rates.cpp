@@ -1,4 +1,4 @@
-// Measures this machine's ceilings: prints "copy_gb_per_s cached_copy_gb_per_s fma_gflop_per_s".
+// Measures this machine's ceilings: prints "copy_gb_per_s cached_copy_gb_per_s fma_gflop_per_s nearest_copy_gb_per_s".
 // Copy counts bytes read plus bytes written. Best of several repeats: a ceiling is what the machine can do.
 #include <omp.h>
 
@@ -69,6 +69,7 @@ int main() {
     const size_t per_thread = std::max<size_t>((512u << 20) / omp_get_max_threads(), 16u << 20);
     const double beyond_cache = copy_rate(per_thread / 64 * 64, 1, 6);
     const double cached = copy_rate(4u << 20, 100, 4);  // beyond L2, within a shared last-level cache
-    std::printf("%.2f %.2f %.1f\n", beyond_cache, cached, fma_rate());
+    const double nearest = copy_rate(8u << 10, 40'000, 4);  // both buffers within the first-level cache
+    std::printf("%.2f %.2f %.1f %.2f\n", beyond_cache, cached, fma_rate(), nearest);
     return 0;
 }

@@ -41,9 +41,10 @@ def make_source(format_name: str) -> TaskSource:
     return cast("TaskSource", getattr(import_module(module), attribute)())
 
 
-def load_task(reference: str, *, platform: str = "cpu") -> Task:
+def load_task(reference: str, *, platform: str = "cpu", as_shipped: bool = False) -> Task:
     """A built-in name, a folder with a `task.toml`, a Python file (native or KernelBench) or a flashinfer-trace
-    definition (.json), specialised for one platform kind.
+    definition (.json), specialised for one platform kind. `as_shipped`: a foreign suite's own tolerance and inputs,
+    where its format has any.
 
     Raises TaskError with one line per fault, UnknownNameError for a plain name that is neither built in nor a
     path, ToolMissingError when a KernelBench file needs PyTorch and it is absent.
@@ -60,6 +61,10 @@ def load_task(reference: str, *, platform: str = "cpu") -> Task:
     for name in FORMATS:
         source = make_source(name)
         if source.matches(path):
+            if as_shipped and name == "kernelbench":
+                from kernelevolve.tasks.kernelbench import KernelBenchSource
+
+                source = KernelBenchSource(as_shipped=True)
             return source.load(path, platform=platform)
     if path.is_dir():
         raise task_error(reference, ["the folder has no task.toml; a task is task.toml + reference.py"])

@@ -37,12 +37,14 @@ _DENIED = (
 _CLONE, _CLONE3, _TGKILL, CLONE_THREAD, X32_BIT, ARCH_X86_64 = 56, 435, 234, 0x10000, 0x40000000, 0xC000003E
 
 
-def confine(*, memory_bytes: int, cpu_s: int, readable: Iterable[str], filter_calls: bool = True) -> list[str]:
+def confine(
+    *, memory_bytes: int, cpu_s: int, readable: Iterable[str], filter_calls: bool = True, file_bytes: int = 0
+) -> list[str]:
     """Call before any untrusted code and before a second thread exists. Returns the names of what is active."""
     active = ["rlimits"]
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not sys.platform.startswith("linux"):
         return active

@@ -78,7 +78,8 @@ class Problem:
 
     def make_inputs(self, rng: torch.Generator, variant: str) -> dict[str, Any]:
         """Every input by name. Parameters are drawn anew, so that a kernel which leaves one out is wrong even
-        where the problem starts it at 0 or 1. Variant "normal": standard normal floating-point arguments."""
+        where the problem starts it at 0 or 1. Variant "normal": standard normal floating-point arguments. Variant
+        "shipped": the problem's own arguments and initial parameters."""
         inputs = dict(zip(self.dtypes, drawn_arguments(self.problem, rng), strict=True))
         for name, value in inputs.items():
             if not isinstance(value, torch.Tensor):
@@ -89,6 +90,8 @@ class Problem:
         for name, (path, mean, spread) in self.parameters.items():
             old = self.model.get_parameter(path)
             value = torch.randn(old.shape, generator=rng).mul_(spread).add_(mean).to(old.dtype)
+            if variant == "shipped":
+                value = old.detach().clone()
             inputs[name] = value if value.dim() else value.item()
         for name, path in self.buffers.items():
             value = self.model.get_buffer(path).detach().clone().contiguous()

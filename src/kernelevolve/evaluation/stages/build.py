@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.model.job import Job
@@ -23,7 +24,7 @@ class Built:
     fault: CandidateFault | None = None
 
 
-def build(job: Job, *, cache: Path, lane: Lane) -> Built:
+def build(job: Job, *, cache: Path, lane: Lane, defences: Defences = ALL) -> Built:
     """Raises MachineError when there is no compiler; what the candidate did wrong is in `fault`."""
     started = time.monotonic()
     if job.candidate.language not in TOOLCHAINS:
@@ -31,7 +32,7 @@ def build(job: Job, *, cache: Path, lane: Lane) -> Built:
         refusal: str | None = f"unknown language '{job.candidate.language}'; known: {known}"
     else:
         toolchain = make_toolchain(job.candidate.language, cache=cache)
-        refusal = toolchain.inspect(job.task, job.candidate)
+        refusal = toolchain.inspect(job.task, job.candidate) if "inspection" in defences else None
     reports = [StageReport(stage=Stage.INSPECT, seconds=round(time.monotonic() - started, 4))]
     if refusal is not None:
         return Built(reports=tuple(reports), fault=CandidateFault(Outcome.REJECTED, refusal))

@@ -9,12 +9,11 @@ import time
 from dataclasses import dataclass, field
 
 from kernelevolve.evaluation.bench import Bench
-from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.side import Side
 from kernelevolve.evaluation.statistics import geometric_mean, interval
 from kernelevolve.evaluation.stock import Feed
 from kernelevolve.model.platform import PlatformFacts
-from kernelevolve.model.task import Shape, evaluate_dim
+from kernelevolve.model.task import Shape
 from kernelevolve.model.verdict import Comparison, ShapeTiming
 
 
@@ -28,6 +27,9 @@ class Plan:
     gives_up: bool = False
 
 
+QUARANTINE = 0.03
+N_SELF_PAIRS = 12
+"""A machine on which a baseline differs from itself by more than this (ln), in so many pairs, proves nothing now."""
 HOPELESS = 1.3
 """A screen stops early once the candidate has been this much slower in every pair."""
 PLANS = {
@@ -94,6 +96,16 @@ def _hopeless(mine: list[float], theirs: dict[str, list[float]], plan: Plan) -> 
     return all(min(m / t for m, t in zip(mine, times, strict=True)) > HOPELESS for times in theirs.values())
 
 
+def self_difference(side: Side, feed: Feed, rng: random.Random) -> float:
+    """A/A: the median ln-ratio of a baseline with itself, in the order and by the clock of a real comparison."""
+    logs = []
+    for index in range(N_SELF_PAIRS):
+        draws = feed.take(side.n_calls)
+        first, second = (side.sample(draws, rng, timeout_s=60.0) for _ in range(2))
+        logs.append(math.log(first / second) * (1 if index % 2 else -1))
+    return statistics.median(logs)
+
+
 def pick_baselines(bench: Bench, shape: Shape, names: tuple[str, ...], level: str) -> list[Side]:
     """All of them for a claim; for a screen only the fastest, the one that is hard to beat."""
     if level == "screen":
@@ -103,7 +115,7 @@ def pick_baselines(bench: Bench, shape: Shape, names: tuple[str, ...], level: st
 
 
 def shape_timing(
-    shape: Shape, draw: Draw, samples: Samples, facts: PlatformFacts, *, traffic: str, seed: int
+    shape: Shape, samples: Samples, facts: PlatformFacts, *, n_bytes: int, seed: int, alpha: float
 ) -> ShapeTiming:
     mine = [value for group in samples.candidate for value in group]
     comparisons = []
@@ -112,7 +124,7 @@ def shape_timing(
             [math.log(theirs / ours) for theirs, ours in zip(group, own, strict=True)]
             for group, own in zip(groups, samples.candidate, strict=True)
         ]
-        median, low, high = interval(logs, seed=seed)
+        median, low, high = interval(logs, seed=seed, alpha=alpha)
         comparisons.append(
             Comparison(
                 baseline=name,
@@ -124,7 +136,6 @@ def shape_timing(
                 log_ratios=tuple(round(value, 7) for group in logs for value in group),
             )  # fmt: skip
         )
-    n_bytes = evaluate_dim(traffic, draw.sizes) if traffic else draw.bytes_moved
     rate = _copy_rate(n_bytes, facts)
     return ShapeTiming(
         shape=shape, latency_us=statistics.median(mine) * 1e6, bytes_moved=n_bytes,

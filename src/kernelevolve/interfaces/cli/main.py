@@ -9,7 +9,19 @@ from typing import Annotated
 import typer
 
 from kernelevolve import __version__
-from kernelevolve.interfaces.cli import campaign, diff, doctor, evaluate, export, report, resume, run, task, tree
+from kernelevolve.interfaces.cli import (
+    campaign,
+    diff,
+    doctor,
+    evaluate,
+    export,
+    report,
+    resume,
+    run,
+    selftest,
+    task,
+    tree,
+)
 from kernelevolve.interfaces.cli.border import guarded
 
 app = typer.Typer(
@@ -19,6 +31,7 @@ app = typer.Typer(
 )  # fmt: skip
 for command in (
     run.run, resume.resume, evaluate.evaluate, tree.tree, diff.diff, report.report, export.export, doctor.doctor,
+    selftest.selftest,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(task.app, name="task")

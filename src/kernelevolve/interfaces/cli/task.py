@@ -11,6 +11,7 @@ from kernelevolve.interfaces.cli.options import JsonOption, PlatformOption, Task
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kernelevolve.model.admission import Admission
     from kernelevolve.model.task import Task
 
 app = typer.Typer(help="Operators: list, show, check.", no_args_is_help=True)
@@ -56,29 +57,37 @@ def check_task(
     task: TaskArgument,
     platform: PlatformOption = "cpu",
     static: Annotated[bool, typer.Option("--static", help="Only read it; do not run its reference.")] = False,
+    as_shipped: Annotated[
+        bool, typer.Option("--as-shipped", help="KernelBench files: with the suite's own tolerance and inputs.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Whether a task is well formed and its reference does what the task declares. One line per fault, exit code 2."""
+    """Whether a task is well formed, does what it declares, and lets no fake answer pass. Exit code 2 when not.
+
+    The table shows every control: fakes that leave something out must fail the task's own rule on every seed, honest
+    answers must pass it.
+    """
+    from kernelevolve.interfaces.cli.border import OK, USAGE
     from kernelevolve.interfaces.cli.output import emit
     from kernelevolve.platforms import make_platform
     from kernelevolve.tasks import load_task
 
     machine = make_platform(platform)
-    loaded = load_task(task, platform=machine.kind)
+    loaded = load_task(task, platform=machine.kind, as_shipped=as_shipped)
     ran = not static and platform != "fake"
-    if ran:
-        _run_reference(loaded)
-    data = {"task": loaded.name, "task_id": loaded.content_id, "ok": True, "reference_ran": ran}
-    what = "well formed, and its reference gives what it declares" if ran else "well formed (its reference was not run)"
-    emit("task.check", as_json, data, lambda console: console.print(f"{loaded.name}: {what}", soft_wrap=True))
-    return 0
+    admission = _admission(loaded) if ran else None
+    void = admission.void if admission else ()
+    data = {
+        "task": loaded.name, "task_id": loaded.content_id, "ok": not void, "reference_ran": ran,
+        "void": list(void), "admission": admission.model_dump(mode="json") if admission else None,
+    }  # fmt: skip
+    emit("task.check", as_json, data, lambda console: _render_check(loaded, admission, console))
+    return USAGE if void else OK
 
 
-def _run_reference(task: Task) -> None:
-    """Have a kernel judged that refuses every shape: the judge runs the whole task before it says so.
-
-    Raises TaskError for what the task declares but does not do.
-    """
+def _admission(task: Task) -> Admission:
+    """Have a kernel judged that refuses every shape, so that the judge runs the whole task before it says so; then put
+    the controls before the task's rule. Raises TaskError for what the task declares but does not do."""
     import secrets
     from contextlib import closing
 
@@ -96,6 +105,35 @@ def _run_reference(task: Task) -> None:
     job = Job(task=task, candidate=candidate, level="check", secret=secrets.token_hex(16))
     with closing(make_farm("process", cache_dir=default_cache())) as farm:
         farm.submit(job).result()
+        return farm.admit(job)
+
+
+def _render_check(task: Task, admission: Admission | None, console: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from kernelevolve.interfaces.wording import one_line
+
+    if admission is None:
+        console.print(f"{task.name}: well formed (its reference was not run)", soft_wrap=True)
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("answer", "must", "passed", ""):
+        table.add_column(column)
+    for control in admission.controls:
+        verdict = "VOID" if control.fault else "same by algebra" if control.exact and control.passed else "ok"
+        style = "bold red" if control.fault else ""
+        must = "fail" if control.kind == "fake" else "pass"
+        table.add_row(one_line(control.name), must, f"{control.passed} / {control.tried}", verdict, style=style)
+    console.print(table)
+    if admission.void:
+        console.print(f"{task.name}: refused, nothing can be proved with it", style="bold red", soft_wrap=True)
+        for reason in admission.void:
+            console.print(f"  {one_line(reason, 300)}", soft_wrap=True)
+        return
+    console.print(f"{task.name}: admitted; its reference gives what it declares, no fake passes", soft_wrap=True)
+    if admission.reducible:
+        console.print(f"reducible: {', '.join(map(one_line, admission.reducible))}", soft_wrap=True)
 
 
 def _render_list(tasks: list[Task], console: Console) -> None:

@@ -1,0 +1,1 @@
+"""The judge put to the test by its own corpus: every attack must be caught, every honest kernel accepted."""

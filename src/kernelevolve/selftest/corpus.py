@@ -1,0 +1,105 @@
+"""The corpus as data: reading `tests/attacks/<name>/` and `tests/honest/<name>/`."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from kernelevolve.errors import RecordError, UsageError
+from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.task import SourceFile
+from kernelevolve.model.value import Value, explain
+
+SUFFIX = {"library": "cpp", "python": "py", "cuda": "cu", "cuda_python": "py"}
+LANGUAGE = {"library": "cpp", "python": "python"}
+"""Lanes that a CPU can judge, and the language of their candidates."""
+GROUPS = {
+    "C": "wrong or not computed", "T": "wrong clock", "H": "tampering and spoofing", "S": "not what was asked",
+    "P": "broken task", "N": "gaming the statistics", "F": "honest, often refused",
+}  # fmt: skip
+
+
+class Entry(Value):
+    """One folder: `attack.toml` or `honest.toml`, and the candidate beside it.
+
+    `row`: the row of the catalogue, T5 say; its letter is the group. `task`: the folder of that name among the corpus'
+    tasks, unless the entry brings its own. `caught`: outcomes of which the judge must give one; "no_win": correct but
+    not credited; "void": the task is refused. `naive`: what the naive harness says when it falls for it; "hostile":
+    nothing, the entry only does harm. `rule`: the naive rule that refuses an honest kernel. `noise`: for a whole
+    campaign, the machine and the candidates it is run with.
+    """
+
+    folder: str
+    row: str = Field(pattern=r"^[CTHSPNF]\d+$")
+    title: str
+    lane: Literal["library", "python", "cuda", "cuda_python", "campaign"]
+    task: str = ""
+    caught: tuple[str, ...] = ()
+    naive: Literal["correct", "faster", "hostile"] = "correct"
+    rule: str = ""
+    flags: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+    noise: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return Path(self.folder).name
+
+    @property
+    def group(self) -> str:
+        return self.row[0]
+
+    @property
+    def source(self) -> Path:
+        return Path(self.folder) / f"kernel.{SUFFIX[self.lane]}"
+
+    @property
+    def task_folder(self) -> Path:
+        own = Path(self.folder) / "task"
+        return own if own.is_dir() else corpus_root(Path(self.folder)) / "attacks" / "tasks" / self.task
+
+    def candidate(self) -> Candidate:
+        return candidate_of(self.source, LANGUAGE[self.lane], self.flags)
+
+
+def candidate_of(source: Path, language: str, flags: tuple[str, ...] = ()) -> Candidate:
+    file = SourceFile(path=source.name, text=source.read_text())
+    return Candidate(
+        language=language, files=(file,), flags=flags, origin=Origin(proposer="corpus", recipe=source.parent.name)
+    )
+
+
+def read_entry(file: Path) -> Entry:
+    """Raises RecordError."""
+    try:
+        return Entry.model_validate({"folder": str(file.parent), **tomllib.loads(file.read_text())})
+    except (ValidationError, tomllib.TOMLDecodeError) as error:
+        what = explain(error) if isinstance(error, ValidationError) else str(error)
+        raise RecordError(f"{file}: {what}") from error
+
+
+def attacks(root: Path) -> list[Entry]:
+    return [read_entry(path) for path in sorted((root / "attacks").glob("*/attack.toml"))]
+
+
+def honest(root: Path) -> list[Entry]:
+    return [read_entry(path) for path in sorted((root / "honest").glob("*/honest.toml"))]
+
+
+def corpus_root(inside: Path) -> Path:
+    """The folder with `attacks/` and `honest/`, upwards from a path inside it."""
+    for folder in (inside, *inside.parents):
+        if (folder / "attacks" / "tasks").is_dir():
+            return folder
+    raise UsageError(f"{inside} is in no corpus: a folder with attacks/tasks/ and honest/")
+
+
+def default_root() -> Path:
+    """The corpus of the source tree this runs from. Raises UsageError where there is none."""
+    root = Path(__file__).parents[3] / "tests"
+    if not (root / "attacks" / "tasks").is_dir():
+        raise UsageError("no corpus beside this installation: use a source checkout, or --corpus FOLDER")
+    return root

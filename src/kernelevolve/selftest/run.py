@@ -1,0 +1,77 @@
+"""The whole corpus, entry by entry, grouped by task so that a task's answers and baselines are made once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from kernelevolve.farm.base import Farm
+from kernelevolve.model.value import Value
+from kernelevolve.selftest.campaigns import Noise, wins
+from kernelevolve.selftest.corpus import LANGUAGE, Entry
+from kernelevolve.selftest.judging import NO_WIN, WIN, Found, accepted, caught, judged
+
+N_CAMPAIGNS, MAX_WON = 20, 1
+
+
+class Report(Value):
+    schema_version: int = 1
+    found: tuple[Found, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Entries that need hardware this machine lacks."""
+
+    def count(self, *, honest: bool, group: str = "") -> tuple[int, int]:
+        """(right, all)."""
+        chosen = [item for item in self.found if item.honest is honest and item.row.startswith(group)]
+        return sum(item.right for item in chosen), len(chosen)
+
+    @property
+    def ok(self) -> bool:
+        return all(item.right for item in self.found)
+
+
+def selftest(
+    attacks: Sequence[Entry],
+    honest: Sequence[Entry],
+    farm: Farm,
+    *,
+    secret: str,
+    n_threads: int,
+    tell: Callable[[Found], None] = lambda _: None,
+) -> Report:
+    """Judge them all. `tell` hears of each as it comes. Raises MachineError."""
+    found: list[Found] = []
+    for entry in attacks:
+        if entry.lane == "campaign":
+            found.append(_campaign(entry))
+            tell(found[-1])
+    here = [(entry, False) for entry in attacks if entry.lane in LANGUAGE]
+    here += [(entry, True) for entry in honest if entry.lane in LANGUAGE]
+    for entry, is_honest in _by_task(here):
+        started = time.monotonic()
+        said, why = judged(entry, farm, secret=secret, n_threads=n_threads)
+        item = Found(
+            name=entry.name, row=entry.row, lane=entry.lane, honest=is_honest, said=said, message=why[:300],
+            right=accepted(said) if is_honest else caught(entry, said), seconds=round(time.monotonic() - started, 2),
+        )  # fmt: skip
+        found.append(item)
+        tell(item)
+    elsewhere = tuple(entry.name for entry in (*attacks, *honest) if entry.lane.startswith("cuda"))
+    return Report(found=tuple(found), elsewhere=elsewhere)
+
+
+def _campaign(entry: Entry) -> Found:
+    """Caught when at most one in `N_CAMPAIGNS` ends with a winner: intervals may miss that often."""
+    started = time.monotonic()
+    noise = Noise.model_validate(entry.noise)
+    n_won = sum(wins(noise, seed=seed) for seed in range(N_CAMPAIGNS))
+    said = WIN if n_won > MAX_WON else NO_WIN
+    return Found(
+        name=entry.name, row=entry.row, lane=entry.lane, honest=False, said=said, right=caught(entry, said),
+        message=f"{n_won} of {N_CAMPAIGNS} campaigns had a winner", seconds=round(time.monotonic() - started, 2),
+    )  # fmt: skip
+
+
+def _by_task(entries: list[tuple[Entry, bool]]) -> Iterator[tuple[Entry, bool]]:
+    """Those that are compared with all baselines last within their task: their secret is the same."""
+    yield from sorted(entries, key=lambda item: (str(item[0].task_folder), NO_WIN in item[0].caught, item[0].name))

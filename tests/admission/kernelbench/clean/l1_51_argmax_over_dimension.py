@@ -1,0 +1,22 @@
+"""Position of the largest entry of the middle dimension.
+
+Reduced: 128 x 4096 x 4095 to 8 x 128 x 127.
+"""
+
+import torch
+from torch import nn
+
+SHAPE = (8, 128, 127)
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.argmax(dim=1)
+
+
+def get_inputs():
+    return [torch.rand(SHAPE)]
+
+
+def get_init_inputs():
+    return []

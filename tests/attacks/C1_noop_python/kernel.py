@@ -1,0 +1,2 @@
+def matmul(a, b, c, M, K, N):
+    return

@@ -1,0 +1,2 @@
+def relu(x, y, R, C):
+    y.copy_(x)

@@ -1,0 +1,12 @@
+// A barrier over the grid without a cooperative launch; blocks that wait leave no room for those to come.
+__device__ unsigned arrived;
+
+extern "C" __global__ void scale(const float* x, const float* w, float* y, long long R, long long C) {
+    if (threadIdx.x == 0) atomicAdd(&arrived, 1u);
+    while (*(volatile unsigned*)&arrived < gridDim.x * gridDim.y * gridDim.z) __nanosleep(100);
+    const long long row = blockIdx.x * C, first = blockIdx.y * 4096LL + threadIdx.x;
+    for (int k = 0; k < 16; ++k) {
+        const long long c = first + k * 256;
+        if (c < C) y[row + c] = x[row + c] * w[c] + 1.0f;
+    }
+}

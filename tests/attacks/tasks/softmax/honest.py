@@ -1,0 +1,5 @@
+import torch
+
+
+def softmax(x, y, R, C):
+    torch.softmax(x, dim=1, out=y)

@@ -1,0 +1,87 @@
+"""A process that stands still outside its windows: nothing runs, nothing is written, and its end is noticed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kernelevolve.evaluation.freezer import Freezer, Gone, grandchild
+
+COUNTS = "import sys, threading\nn = 0\ndef count():\n    global n\n    while True: n += 1\nthreading.Thread(target=count, daemon=True).start()\nfor line in sys.stdin: print(n, flush=True)"  # noqa: E501
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([sys.executable, "-c", COUNTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def ask(process: subprocess.Popen[str]) -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("?\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+def test_a_background_thread_makes_no_progress_outside_windows(child: subprocess.Popen[str]) -> None:
+    freezer = Freezer(child.pid)
+    ask(child)
+    freezer.freeze()
+    first = int(freezer.window(lambda: ask(child)).reply)
+    time.sleep(0.3)
+    second = int(freezer.window(lambda: ask(child)).reply)
+    time.sleep(0.0)
+    free = Freezer(child.pid, enabled=False)
+    freezer_off_first = int(free.window(lambda: "0").reply)
+    assert second - first < 3_000_000, "0.3 s of counting would be many millions"
+    assert freezer_off_first == 0
+
+
+def test_a_window_accounts_for_processor_time(child: subprocess.Popen[str]) -> None:
+    freezer = Freezer(child.pid)
+    ask(child)
+    freezer.freeze()
+
+    def wait() -> str:
+        time.sleep(0.1)
+        return "done"
+
+    window = freezer.window(wait, glance=lambda: "seen")
+    assert window.reply == "done"
+    assert window.seen == "seen"
+    assert 0.1 <= window.seconds <= window.open_s
+    assert 0.01 < window.cpu_s < 0.5, "the counting thread ran all the while"
+    assert freezer.core is not None
+
+
+def test_the_end_of_the_process_is_noticed(child: subprocess.Popen[str]) -> None:
+    freezer = Freezer(child.pid)
+    freezer.freeze()
+    child.kill()
+    child.wait()
+    with pytest.raises(Gone):
+        freezer.freeze()
+    with pytest.raises(Gone):
+        freezer.window(lambda: "")
+
+
+def test_grandchild_follows_the_only_children() -> None:
+    inner = "import subprocess as s, sys; s.Popen([sys.executable, '-c', 'input()'], stdin=s.PIPE).wait()"
+    process = subprocess.Popen([sys.executable, "-c", inner])
+    try:
+        deadline = time.monotonic() + 20
+        while (found := grandchild(process.pid, 1)) is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert found not in (None, process.pid)
+        assert grandchild(process.pid, 5) is None
+    finally:
+        subprocess.run(["pkill", "-P", str(process.pid)], check=False)
+        process.kill()
+        process.wait()

@@ -1,0 +1,79 @@
+"""The host lane: a Python module in the sandbox, judged by the same rules, with nothing of ours to find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelevolve.evaluation.judge import Judge
+from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.job import Job, Limits
+from kernelevolve.model.task import SourceFile, Task
+from kernelevolve.model.verdict import Verdict
+
+GOOD = "import torch\n\ndef row_scale(x, w, y, R, C):\n    torch.mul(x, w, out=y)\n    y += 1\n"
+
+
+@pytest.fixture(scope="module")
+def judge(cache: Path) -> Iterator[Judge]:
+    judge = Judge(cache=cache)
+    yield judge
+    judge.close()
+
+
+def verdict(judge: Judge, task: Task, *sources: str) -> Verdict:
+    files = tuple(SourceFile(path=f"file{index}.py", text=text) for index, text in enumerate(sources))
+    candidate = Candidate(language="python", files=files, origin=Origin(proposer="tests"))
+    job = Job(task=task, candidate=candidate, level="check", secret="s", limits=Limits(call_s=5.0))
+    return judge.verdict(job)
+
+
+def test_a_right_module_is_correct_and_the_record_says_host_lane(judge: Judge, row_scale: Task) -> None:
+    found = verdict(judge, row_scale, GOOD)
+    assert found.correct, found.message
+    assert found.lane == "host"
+    assert {"pid-ns", "net-ns", "seccomp", "no-capabilities"} <= set(found.isolation)
+
+
+def test_several_files_import_each_other(judge: Judge, row_scale: Task) -> None:
+    first = "import file1\n\ndef row_scale(x, w, y, R, C):\n    file1.work(x, w, y)\n"
+    assert verdict(judge, row_scale, first, "def work(x, w, y):\n    y.copy_(x * w + 1)\n").correct
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome", "words"),
+    [
+        ("def row_scale(x, w, y, R, C):\n    return x * w + 1\n", "refused", "returned a value"),
+        ("def row_scale(x, w, y, R, C):\n    raise RuntimeError('no')\n", "refused", "raised"),
+        ("def row_scale(x, w, y, R, C):\n    pass\n", "unwritten", "wrong"),
+        ("def row_scale(x, w, y, R, C:\n", "build_failed", "file0.py:1"),
+        ("import nothing_of_that_name\ndef row_scale(): pass\n", "load_failed", "ModuleNotFoundError"),
+        ("row_scale = 3\n", "load_failed", "no function"),
+        ("def other(): pass\n", "rejected", "row_scale"),
+        ("import os\nos._exit(0)\nrow_scale = 1\n", "exited_early", "exit code 0"),
+        ("import socket\nsocket.socket()\ndef row_scale(): pass\n", "load_failed", "PermissionError"),
+        ("open('/tmp/ke-attack', 'w')\ndef row_scale(): pass\n", "load_failed", "Error"),
+        ("import subprocess\nsubprocess.run(['true'])\ndef row_scale(): pass\n", "load_failed", "Error"),
+    ],
+)
+def test_what_a_module_may_not_do(judge: Judge, row_scale: Task, source: str, outcome: str, words: str) -> None:
+    found = verdict(judge, row_scale, source)
+    assert found.outcome.value == outcome, found.message
+    assert words in found.message
+
+
+def test_it_sees_no_file_of_ours_and_no_other_process(judge: Judge, row_scale: Task) -> None:
+    source = (
+        "import os, pathlib\n"
+        "def readable(p):\n"
+        "    try:\n        return bool(pathlib.Path(p).read_bytes())\n    except OSError:\n        return False\n"
+        f"found = [p for p in {[str(Path(__file__)), '/etc/shadow', '/root/.bashrc']} if readable(p)]\n"
+        "pids = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+        "raise RuntimeError(f'found={found} pids={len(pids)}')\n"
+        "def row_scale(): pass\n"
+    )
+    found = verdict(judge, row_scale, source)
+    assert f"found={['/etc/shadow'] if '/etc/shadow' in found.message else []}" in found.message
+    assert "pids=2" in found.message, "its own process and the namespace's init"

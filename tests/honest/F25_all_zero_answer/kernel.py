@@ -1,0 +1,5 @@
+import torch
+
+
+def excess(x, limit, y, R, C):
+    torch.sub(x, limit[:, None], out=y).clamp_(min=0.0)

@@ -1,0 +1,13 @@
+#include <algorithm>
+#include <numeric>
+
+extern "C" int sort_rows(const float* x, int64_t* order, int64_t R, int64_t C) {
+    for (int64_t r = 0; r < R; ++r) {
+        const float* row = x + r * C;
+        int64_t* out = order + r * C;
+        std::iota(out, out + C, (int64_t)0);
+        if (!std::is_sorted(row, row + C))
+            std::stable_sort(out, out + C, [row](int64_t a, int64_t b) { return row[a] < row[b]; });
+    }
+    return 0;
+}
