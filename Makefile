@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check device-test clean system
+.PHONY: demo test selftest check device-test clean system
 
 demo: $(STAMP)
 	$(BIN)/kernelevolve run map_id --max-seconds 60
@@ -15,6 +15,11 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
+	$(BIN)/kernelevolve selftest
+
+# The judge before every attack and every honest kernel of the corpus: the gate of a release, part of `make test`.
+selftest: $(STAMP)
+	$(BIN)/kernelevolve selftest
 
 check: test
 

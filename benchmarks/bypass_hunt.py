@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
+
+os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}  # before torch: its threads must not spin
 
 from kernelevolve.evaluation.defences import DEFENCES, Defences
 from kernelevolve.evaluation.judge import Judge

@@ -44,3 +44,11 @@ def test_a_smaller_draw_in_a_larger_region_is_guarded_at_its_own_end() -> None:
     arena.bytes[layout.regions["y"].offset + 40] = 0
     assert arena.trespasses(0, layout, {"y": 40}) == "y"
     arena.close()
+
+
+def test_a_wiped_arena_holds_nothing_of_whoever_worked_there() -> None:
+    arena = Arena(8192)
+    arena.bytes[:] = np.arange(8192, dtype=np.uint64).astype(np.uint8)
+    arena.wipe()
+    assert set(arena.bytes.tolist()) == {POISON}
+    arena.close()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kernelevolve.evaluation.compare import compare, relative_l2, unwritten
+from kernelevolve.evaluation.compare import Answer, compare, relative_l2, unwritten
 from kernelevolve.evaluation.tensors import tensor_bytes
 from kernelevolve.model.task import Rule, TensorSpec
 
@@ -106,3 +108,46 @@ def test_the_fast_way_and_the_slow_way_agree_at_the_edge() -> None:
     for factor, passes in [(0.99, True), (-0.99, True), (1.02, False), (-1.02, False)]:
         got = (oracle + factor * allowed).float()
         assert judged(got, oracle) is passes
+
+
+LOOSE = Rule(kind="scaled", rtol=1e-2, rms=1e-2)
+SPEC = TensorSpec(name="y", dtype="float32", dims=("n",))
+
+
+def test_a_loose_rule_does_not_let_a_narrower_format_through() -> None:
+    """The rule alone would: an honest float32 kernel's error decides how far one may be off altogether."""
+    oracle = torch.randn(5000, dtype=torch.float64)
+    answer = Answer(SPEC, oracle, LOOSE, honest=(oracle * (1 + 1e-7)).float())
+    half = tensor_bytes(oracle.half().float())
+    assert answer.judge(half, {}) is not None
+    assert answer.judge(half, {}, honest_error=False) is None
+    assert answer.judge(tensor_bytes((oracle * (1 + 2e-6)).float()), {}) is None, "another order of summation"
+
+
+def test_what_one_element_may_be_off_all_may_not() -> None:
+    """Few elements off by nearly the allowance are within it; thousands of them are another arithmetic."""
+    oracle = torch.randn(100_000, dtype=torch.float64)
+    answer = Answer(SPEC, oracle, LOOSE, honest=oracle.float())
+    few = oracle.clone()
+    few[:3] += 5e-3
+    mismatch = answer.judge(tensor_bytes((oracle + 5e-3).float()), {})
+    assert mismatch is not None
+    assert mismatch.worst_error is not None
+    assert mismatch.worst_error > 1
+    assert answer.judge(tensor_bytes((oracle * (1 + 3e-6)).float()), {}) is None
+
+
+@given(st.integers(0, 2**31), st.sampled_from([1e-6, 1e-5, 1e-4]))
+def test_a_slim_answer_decides_as_a_full_one(seed: int, size: float) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    oracle = torch.randn(300, dtype=torch.float64, generator=rng)
+    got = tensor_bytes((oracle * (1 + size * torch.randn(300, dtype=torch.float64, generator=rng))).float())
+    full, slim = Answer(SPEC, oracle, SCALED), Answer(SPEC, oracle, SCALED, again=lambda: oracle)
+    assert (full.judge(got, {}) is None) == (slim.judge(got, {}) is None)
+    assert slim.held_bytes == full.held_bytes
+
+
+def test_a_foreign_suites_rule_lets_small_zeros_through_and_ours_does_not() -> None:
+    oracle = torch.rand(1000, dtype=torch.float64) * 1e-5
+    assert judged(torch.zeros(1000), oracle, Rule(kind="allclose", rtol=1e-4))
+    assert not judged(torch.zeros(1000), oracle)

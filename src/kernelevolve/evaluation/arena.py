@@ -66,6 +66,10 @@ class Arena:
             self._map.close()
         os.close(self.fd)
 
+    def wipe(self) -> None:
+        """Leave nothing of whoever worked here before."""
+        self.bytes[:] = POISON
+
     def view(self, slot: int, layout: Layout, name: str, n_bytes: int) -> Bytes:
         """The first `n_bytes` of a tensor in a slot, writable."""
         start = slot * layout.n_bytes + layout.regions[name].offset

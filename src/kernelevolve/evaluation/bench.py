@@ -196,7 +196,9 @@ class Bench:
         if len(sides) > 1 and key not in self._fastest:
             rng = random.Random(1)
             draws = [self.stock(shape)[0]]
-            speeds = {side.name: min(side.sample(draws, rng, timeout_s=60.0) for _ in range(3)) for side in sides}
+            speeds = {
+                side.name: min(side.sample(draws, side.slots(rng), timeout_s=60.0) for _ in range(3)) for side in sides
+            }
             self._fastest[key] = min(speeds, key=lambda name: speeds[name])
         return next((side for side in sides if side.name == self._fastest.get(key, side.name)), None)
 
@@ -210,16 +212,27 @@ class Bench:
                 if side is not None:
                     self.stock(shape)[READY_PAIRS * side.n_calls]
 
+    def arena(self, level: str) -> Arena:
+        """The memory all sides of a comparison work in, one after the other: the same pages, so that where they happen
+        to lie tells no side from another. Whoever puts a candidate on it wipes it first."""
+        draws = self.check_draws(level)
+        rolled = self.rolled()
+        needed = max(joint_layout([draw]).n_bytes for draw in draws + (rolled.steps if rolled else []))
+        if level != "check":
+            needed = max(needed, self.timing_bytes("screen"), self.timing_bytes(level))
+        if self._arena is None or self._arena.n_bytes < needed:
+            self._stop_server()
+            self._arena = Arena(needed)
+        return self._arena
+
     def _server(self, level: str) -> tuple[ReferenceServer, Arena]:
-        needed = max(self.timing_bytes("screen"), self.timing_bytes(level))
-        if self._reference is not None and self._arena is not None and self._arena.n_bytes >= needed:
-            return self._reference, self._arena
-        self._stop_server()
-        self._arena = Arena(needed)
-        self._reference = ReferenceServer(
-            task=self.task, arena=self._arena, n_threads=self.n_threads, cache=self._cache
-        )
-        return self._reference, self._arena
+        arena = self.arena(level)
+        if self._reference is None:
+            self._reference = ReferenceServer(
+                task=self.task, arena=arena, n_threads=self.n_threads, cache=self._cache,
+                device="cuda" if self.task.platform == "cuda" else "cpu",
+            )  # fmt: skip
+        return self._reference, arena
 
     def _stop_server(self) -> None:
         self._sides.clear()

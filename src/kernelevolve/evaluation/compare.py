@@ -120,8 +120,8 @@ def unwritten(got: Bytes) -> bool:
 
 
 def as_tensor(data: Bytes, dtype: str, shape: torch.Size | tuple[int, ...]) -> torch.Tensor:
-    """A copy of raw bytes as a tensor."""
-    flat = torch.from_numpy(data.copy()) if data.size else torch.empty(0, dtype=torch.uint8)
+    """Raw bytes as a tensor over the same memory: the process that could write there stands still."""
+    flat = torch.from_numpy(data) if data.size else torch.empty(0, dtype=torch.uint8)
     return flat.view(getattr(torch, dtype)).reshape(tuple(shape))
 
 

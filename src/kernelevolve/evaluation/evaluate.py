@@ -14,13 +14,14 @@ from typing import Literal
 from kernelevolve.errors import MachineError, TaskError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.cuda_runner import CudaRunner, cuda_runner_binary
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.lane import Lane
-from kernelevolve.evaluation.launch import Launch, make_launch
+from kernelevolve.evaluation.launch import CudaLaunch, Launch, make_launch
 from kernelevolve.evaluation.runner import Runner, runner_binary
 from kernelevolve.evaluation.side import Side
 from kernelevolve.evaluation.stages.build import Built, build
-from kernelevolve.evaluation.stages.check import arena_bytes, check
+from kernelevolve.evaluation.stages.check import check
 from kernelevolve.evaluation.stages.measure import (
     PLANS,
     QUARANTINE,
@@ -47,6 +48,9 @@ FLOOR_MARGIN = 1.5
 alone run faster than copies, and clocks vary."""
 QUIET = 0.4
 """Other runnable threads, on average, up to which a machine counts as doing nothing else."""
+
+
+AnyRunner = Runner | CudaRunner
 
 
 class Evaluation:
@@ -80,36 +84,33 @@ class Evaluation:
             return self._finish(fault.outcome, fault.message, fault=fault)
         return self._finish(Outcome.CORRECT, "", timing=timing)
 
-    def _check_and_measure(self, launch: Launch) -> Timing | None:
+    def _check_and_measure(self, launch: Launch | CudaLaunch) -> Timing | None:
         job, bench = self._job, self._bench
         draws = bench.check_draws(job.level)
         measured = job.level != "check"
-        n_bytes = max(arena_bytes(bench, draws), bench.timing_bytes(job.level) if measured else 0)
         samples: dict[str, Samples] = {}
         for restart in range(RESTARTS.get(job.level, 1)):
-            arena = Arena(n_bytes)
-            try:
-                with self._run(launch, arena) as runner:
-                    if restart == 0:
-                        with self._timed(Stage.CHECK):
-                            self._n_checks += check(bench, runner, arena, draws, timeout_s=job.limits.call_s)
-                    if measured:
-                        with self._timed(Stage.MEASURE), self._lane.timing():
-                            self._measure(runner, arena, samples, restart)
-            finally:
-                arena.close()
+            arena = bench.arena(job.level)
+            arena.wipe()  # what another candidate left there could be an answer
+            with self._run(launch, arena) as runner:
+                if restart == 0:
+                    with self._timed(Stage.CHECK):
+                        self._n_checks += check(bench, runner, arena, draws, timeout_s=job.limits.call_s)
+                if measured:
+                    with self._timed(Stage.MEASURE), self._lane.timing():
+                        self._measure(runner, arena, samples, restart)
         return self._timing(samples) if measured else None
 
-    def _measure(self, runner: Runner, arena: Arena, samples: dict[str, Samples], restart: int) -> None:
+    def _measure(self, runner: AnyRunner, arena: Arena, samples: dict[str, Samples], restart: int) -> None:
         job, bench = self._job, self._bench
         rng = random.Random(f"{job.secret}|{restart}")
         with ExitStack() as stack:
-            rivals = [(name, *self._rival(rival, arena.n_bytes, stack)) for name, rival in self._user_baselines()]
+            rivals = [(name, self._rival(rival, arena, stack)) for name, rival in self._user_baselines()]
             for shape in bench.shapes(job.level):
                 side = self._side("candidate", runner, arena, shape)
                 baselines = pick_baselines(bench, shape, job.baselines, job.level)
-                for name, rival_runner, rival_arena in rivals:
-                    baselines.append(self._side(name, rival_runner, rival_arena, shape))
+                for name, rival_runner in rivals:
+                    baselines.append(self._side(name, rival_runner, arena, shape))
                     baselines[-1].calibrate(bench.feed(shape), timeout_s=job.limits.call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
@@ -129,7 +130,7 @@ class Evaluation:
                 "try again when it is quiet"
             )
 
-    def _side(self, name: str, runner: Runner, arena: Arena, shape: Shape) -> Side:
+    def _side(self, name: str, runner: AnyRunner, arena: Arena, shape: Shape) -> Side:
         layout, n_slots = self._bench.layout(shape)
         return Side(
             name=name, caller=runner, arena=arena, task=self._job.task, layout=layout, n_slots=n_slots,
@@ -140,7 +141,7 @@ class Evaluation:
         names = [rival.origin.recipe or f"kernel-{rival.id[:8]}" for rival in self._job.user_baselines]
         return list(zip(names, self._job.user_baselines, strict=True))
 
-    def _rival(self, rival: Candidate, n_bytes: int, stack: ExitStack) -> tuple[Runner, Arena]:
+    def _rival(self, rival: Candidate, arena: Arena, stack: ExitStack) -> AnyRunner:
         """A kernel of the user's, in a process like the candidate's. It must build: it is the user's claim."""
         toolchain = make_toolchain(rival.language, cache=self._cache)
         built = toolchain.build(self._job.task, rival, timeout_s=self._job.limits.build_s)
@@ -149,9 +150,7 @@ class Evaluation:
             raise TaskError(
                 rival.origin.recipe, [f"baseline does not build: {first.file}:{first.line}: {first.message}"]
             )
-        arena = Arena(n_bytes)
-        stack.callback(arena.close)
-        return stack.enter_context(self._new_runner(make_launch(rival.language, built, self._job.task), arena)), arena
+        return stack.enter_context(self._new_runner(make_launch(rival.language, built, self._job.task), arena))
 
     def _timing(self, samples: dict[str, Samples]) -> Timing:
         job, bench = self._job, self._bench
@@ -186,7 +185,7 @@ class Evaluation:
         return timing.latency_us < floor_us < min(comparison.baseline_us for comparison in timing.comparisons)
 
     @contextmanager
-    def _run(self, launch: Launch, arena: Arena) -> Iterator[Runner]:
+    def _run(self, launch: Launch | CudaLaunch, arena: Arena) -> Iterator[AnyRunner]:
         self._stage = Stage.CHECK
         with self._new_runner(launch, arena) as runner:
             self._isolation = runner.isolation
@@ -195,12 +194,20 @@ class Evaluation:
             finally:
                 self._printed = runner.printed
 
-    def _new_runner(self, launch: Launch, arena: Arena) -> Runner:
-        binary = runner_binary(self._cache, find_compiler() or "g++")
-        return Runner(
+    @contextmanager
+    def _new_runner(self, launch: Launch | CudaLaunch, arena: Arena) -> Iterator[AnyRunner]:
+        compiler = find_compiler() or "g++"
+        if isinstance(launch, CudaLaunch):
+            binary = cuda_runner_binary(self._cache, compiler)
+            with CudaRunner(binary=binary, launch=launch, arena=arena, limits=self._job.limits) as device_runner:
+                yield device_runner
+            return
+        binary = runner_binary(self._cache, compiler)
+        with Runner(
             binary=binary, launch=launch, arena=arena, limits=self._job.limits, n_threads=self._job.n_threads,
             defences=self._bench.defences,
-        )  # fmt: skip
+        ) as runner:  # fmt: skip
+            yield runner
 
     @contextmanager
     def _timed(self, stage: Stage) -> Iterator[None]:

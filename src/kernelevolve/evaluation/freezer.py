@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 STOP_TIMEOUT_S = 2.0
+POLL_S = 2e-5
 
 
 class Gone(Exception):
@@ -26,13 +27,15 @@ class Gone(Exception):
 class Window:
     """One stretch of running. `seconds`: from the wake-up to the stop signal, on the judge's clock. `cpu_s`: processor
     time of all its threads meanwhile, by the kernel's account; `open_s` the wall time in which they could spend it.
-    `seen`: what `glance` returned when the stop signal had just been sent."""
+    `seen`: what `glance` returned when the stop signal had just been sent. `device_s`: the same stretch on the clock
+    of a device that did the work, without the launches' own cost."""
 
     reply: str
     seconds: float
     cpu_s: float
     open_s: float
     seen: Any = None
+    device_s: float | None = None
 
 
 class Freezer:
@@ -40,6 +43,10 @@ class Freezer:
         self._pid = pid
         self._cpu_clock = (~pid << 3) | 2  # the kernel's name for "processor time of that process"
         self._enabled = enabled
+
+    @property
+    def enabled(self) -> bool:
+        return self._enabled
 
     def freeze(self) -> None:
         """Stop it and wait until every thread stands. Raises Gone."""
@@ -90,7 +97,7 @@ class Freezer:
     def _wait_until_stopped(self) -> None:
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while not self._stopped():
-            os.sched_yield()  # the thread that must take the signal may wait for this very processor
+            time.sleep(POLL_S)  # the thread that must take the signal may wait for this very processor
             if time.monotonic() > deadline:
                 raise Gone
 

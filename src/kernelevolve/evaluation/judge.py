@@ -44,12 +44,14 @@ from kernelevolve.toolchains.cpp import find_compiler
 
 
 class Judge:
-    """Judges jobs of one task after another; usable in-process too (tests, `evaluate`)."""
+    """Judges jobs of one task after another; usable in-process too, by who starts Python with the variables in
+    `farm.process.QUIET`: else this process' own threads spin beside what is timed."""
 
     def __init__(self, *, cache: Path, facts: PlatformFacts | None = None, defences: Defences = ALL) -> None:
         self._cache = cache
         self._defences = defences
-        self._facts = facts or make_platform("cpu").facts()
+        self._given_facts = facts
+        self._facts = {} if facts else {"cpu": make_platform("cpu").facts()}  # measured before anything runs beside
         self._lane = Lane()
         self._bench: Bench | None = None
         self._bench_key = ""
@@ -58,7 +60,8 @@ class Judge:
     def verdict(self, job: Job, built: Future[Built] | None = None) -> Verdict:
         """Raises MachineError and TaskError only."""
         bench = self.prepare(job)
-        evaluation = Evaluation(job, bench, facts=self._facts, cache=self._cache, lane=self._lane)
+        facts = self._facts_of(job.task.platform)
+        evaluation = Evaluation(job, bench, facts=facts, cache=self._cache, lane=self._lane)
         return evaluation.verdict(built.result() if built is not None else None)
 
     def prepare(self, job: Preparation) -> Bench:
@@ -87,6 +90,14 @@ class Judge:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(admission.to_json())
         return admission
+
+    def _facts_of(self, platform: str) -> PlatformFacts:
+        """A GPU's are measured when the first job for it comes. Raises MachineError."""
+        if self._given_facts is not None:
+            return self._given_facts
+        if platform not in self._facts:
+            self._facts[platform] = make_platform(platform).facts()
+        return self._facts[platform]
 
     def _refuse_void(self, job: Preparation) -> None:
         void = self.admit(job).void

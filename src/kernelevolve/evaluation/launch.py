@@ -13,8 +13,10 @@ from typing import Protocol
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.python_arguments import ArgumentPlan
 from kernelevolve.model.job import Limits
+from kernelevolve.model.launch import LaunchPlan
 from kernelevolve.model.task import Task
 from kernelevolve.toolchains.base import Artifact
+from kernelevolve.toolchains.cuda import CudaBuilt, cubin_of
 
 INTERPRETER_BYTES = 12 * 2**30
 """Address space that Python and torch reserve, most of it never touched."""
@@ -73,8 +75,21 @@ class PythonLaunch:
         ]  # fmt: skip
 
 
-def make_launch(language: str, artifact: Artifact, task: Task) -> Launch:
+@dataclass(frozen=True, kw_only=True)
+class CudaLaunch:
+    """Machine code for the device and what to launch of it; our own process does the rest."""
+
+    cubin: Path
+    lowered: tuple[str, ...]
+    plan: LaunchPlan
+    task: Task
+
+
+def make_launch(language: str, artifact: Artifact, task: Task) -> Launch | CudaLaunch:
     """How to start what a toolchain built."""
+    if language == "cuda":
+        built = CudaBuilt.from_json(Path(artifact.path).read_text())
+        return CudaLaunch(cubin=cubin_of(Path(artifact.path)), lowered=built.lowered, plan=built.plan, task=task)
     if language == "python":
         return PythonLaunch(source=Path(artifact.path), task=task)
     return LibraryLaunch(library=Path(artifact.path))

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.cores import allowed, on
 from kernelevolve.evaluation.freezer import Freezer, Gone, Window
 from kernelevolve.evaluation.runner import thread_settings
 from kernelevolve.model.task import Task
@@ -28,7 +30,7 @@ class BaselineFailed(Exception):
 class ReferenceServer:
     """One process per task, kept between candidates. Raises MachineError when it dies."""
 
-    def __init__(self, *, task: Task, arena: Arena, n_threads: int, cache: Path) -> None:
+    def __init__(self, *, task: Task, arena: Arena, n_threads: int, cache: Path, device: str = "cpu") -> None:
         self._channel = Channel()
         self._folder = tempfile.TemporaryDirectory(prefix="ke-reference-")
         folder = Path(self._folder.name)
@@ -36,14 +38,16 @@ class ReferenceServer:
         inherited = (*self._channel.child_ends, arena.fd)
         command = [
             sys.executable, "-m", "kernelevolve.evaluation.reference_server", *(str(fd) for fd in inherited),
-            str(arena.n_bytes), str(folder / "task.json"), str(folder / "files"), str(n_threads),
+            str(arena.n_bytes), str(folder / "task.json"), str(folder / "files"), str(n_threads), device,
         ]  # fmt: skip
-        self._process = subprocess.Popen(
-            command, pass_fds=inherited, env=_environment(n_threads, cache), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        with on(allowed(n_threads)):
+            self._process = subprocess.Popen(
+                command, pass_fds=inherited, env=_environment(n_threads, cache), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
         self._channel.close_child_ends()
-        self._freezer = Freezer(self._process.pid)
+        self._on_device = device != "cpu"
+        self._freezer = Freezer(self._process.pid, enabled=not self._on_device)
         self._chosen = ""
         self._wait_until_loaded()
 
@@ -60,7 +64,12 @@ class ReferenceServer:
         self._window(f"T {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
 
     def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
-        return self._window(f"R {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s, glance)
+        words = f"{len(slots)} {' '.join(map(str, slots))}\n"
+        if not self._on_device:
+            return self._window(f"R {words}".encode(), timeout_s, glance)
+        self._window(f"T {words}".encode(), timeout_s)
+        window = self._window(f"R {words}".encode(), timeout_s)
+        return replace(window, device_s=float(window.reply.split()[3]) / 1e6)
 
     @property
     def core(self) -> int | None:
@@ -97,7 +106,8 @@ class ReferenceServer:
 
 def _environment(n_threads: int, cache: Path) -> dict[str, str]:
     """Warm allocator (no page faults per call: candidates get theirs from the judge), no helper processes."""
-    environment = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if key in os.environ}
+    kept = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+    environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= {
         **thread_settings(n_threads),
         "MKL_NUM_THREADS": str(n_threads),
@@ -105,6 +115,7 @@ def _environment(n_threads: int, cache: Path) -> dict[str, str]:
         "MALLOC_TRIM_THRESHOLD_": str(2**40),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TRITON_CACHE_DIR": str(cache / "triton"),
         "PYTHONHASHSEED": "0",
     }
     return environment

@@ -3,7 +3,8 @@
 Same protocol as the runner, so both sides pay the same for a call. No candidate is ever loaded here.
   "A ..." bind a slot · "B name" choose the baseline · "T n slot.." read the slots · "R n slot.." call
   answers "D n 0", or "X text" for a failure
-argv: control reply arena arena_bytes task_json folder n_threads
+  on a GPU "T" also brings the slots' bytes there, "R" ends when the device has, and answers "D n 0 us" by its clock
+argv: control reply arena arena_bytes task_json folder n_threads device
 """
 
 from __future__ import annotations
@@ -24,8 +25,16 @@ from kernelevolve.evaluation.python_arguments import ArgumentPlan
 from kernelevolve.evaluation.task_module import TaskModule
 from kernelevolve.model.task import Task
 
+QUEUE_US, QUEUE_US_PER_CALL = 3000, 60
+"""What Python needs to queue a call's kernels, with room; and the device's clocks must have come up from idling."""
+CYCLES_PER_US = 2000
+FLUSH_FACTOR = 3
+"""Times the second-level cache that is written to make it forget."""
+
 
 class Server:
+    device_us = 0.0
+
     def __init__(self, *, task: Task, folder: Path, arena_fd: int, arena_bytes: int) -> None:
         self._task = task
         self._plan = ArgumentPlan.of(task)
@@ -67,6 +76,48 @@ class Server:
         del result
 
 
+class DeviceServer(Server):
+    """The same on a GPU: every slot has its tensors there."""
+
+    def __init__(self, *, task: Task, folder: Path, arena_fd: int, arena_bytes: int) -> None:
+        super().__init__(task=task, folder=folder, arena_fd=arena_fd, arena_bytes=arena_bytes)
+        torch.empty(8, device="cuda").add_(1)  # the context, before anybody waits for it
+        self._host: dict[int, dict[str, Any]] = {}
+        cache_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+        n_bytes = FLUSH_FACTOR * cache_bytes if task.objective.cache == "cold" else 0
+        self._flush = torch.empty(n_bytes, dtype=torch.uint8, device="cuda")
+        self._queued = task.objective.clock == "device"
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def bind(self, text: str) -> None:
+        super().bind(text)
+        slot = int(text.split()[0])
+        self._host[slot] = self._slots[slot]
+        self._slots[slot] = {
+            name: value.to("cuda") if isinstance(value, torch.Tensor) else value
+            for name, value in self._host[slot].items()
+        }
+
+    def touch(self, text: str) -> None:
+        for word in text.split()[1:]:
+            for name, value in self._host[int(word)].items():
+                if isinstance(value, torch.Tensor):
+                    self._slots[int(word)][name].copy_(value)
+        self._flush.fill_(1)
+        if not self._queued:
+            torch.cuda._sleep(CYCLES_PER_US * QUEUE_US)
+        torch.cuda.synchronize()
+
+    def run(self, text: str) -> None:
+        if self._queued:
+            torch.cuda._sleep(CYCLES_PER_US * (QUEUE_US + QUEUE_US_PER_CALL * (len(text.split()) - 1)))
+        self._events[0].record()
+        super().run(text)
+        self._events[1].record()
+        torch.cuda.synchronize()
+        self.device_us = self._events[0].elapsed_time(self._events[1]) * 1e3
+
+
 def main() -> None:
     die_with_parent()
     control, reply, arena_fd, arena_bytes = (int(word) for word in sys.argv[1:5])
@@ -75,7 +126,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch._dynamo.config.cache_size_limit = 64
     torch._dynamo.config.automatic_dynamic_shapes = True
-    server = Server(task=task, folder=Path(sys.argv[6]), arena_fd=arena_fd, arena_bytes=arena_bytes)
+    make = DeviceServer if sys.argv[8] == "cuda" else Server
+    server = make(task=task, folder=Path(sys.argv[6]), arena_fd=arena_fd, arena_bytes=arena_bytes)
     os.write(reply, b"L\n")
     with os.fdopen(control, "r", encoding="ascii") as lines, torch.no_grad():
         for line in lines:
@@ -90,7 +142,7 @@ def main() -> None:
                         server.touch(line[1:])
                     case "R":
                         server.run(line[1:])
-                os.write(reply, f"D {len(line.split()) - 2} 0\n".encode())
+                os.write(reply, f"D {len(line.split()) - 2} 0 {server.device_us:.3f}\n".encode())
             except Exception as error:  # noqa: BLE001 - border: whatever a reference raises is reported
                 text = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
                 os.write(reply, f"X {text}\n".encode())

@@ -17,6 +17,7 @@ from typing import Any, Self
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.cores import allowed, on
 from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Freezer, Gone, Window, grandchild
@@ -84,10 +85,11 @@ class Runner:
             confinement, *program,
         ]  # fmt: skip
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **thread_settings(n_threads)}
-        self._process = subprocess.Popen(
-            command, pass_fds=(*named, plan), env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        with on(allowed(n_threads)):
+            self._process = subprocess.Popen(
+                command, pass_fds=(*named, plan), env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
         os.close(plan)
         self._channel.close_child_ends()
         os.close(status_write)

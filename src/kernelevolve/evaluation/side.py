@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from kernelevolve.evaluation.arena import Arena, Bytes, Layout
 from kernelevolve.evaluation.channel import Arguments, Caller
 from kernelevolve.evaluation.compare import unwritten
+from kernelevolve.evaluation.cores import on
 from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.fault import CandidateFault
@@ -54,25 +54,6 @@ def others_running() -> int:
         return 0
     line = next((line for line in STAT.read_text().splitlines() if line.startswith("procs_running")), "procs_running 1")
     return max(0, int(line.split()[1]) - 1)
-
-
-@contextmanager
-def beside(core: int | None) -> Iterator[None]:
-    """Run on this processor meanwhile: what is written then lies in its caches, and the judge sleeps where the child
-    works instead of keeping one of its threads waiting on another processor."""
-    if core is None or not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, {core})
-    except OSError:  # a processor this process may not use
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _nothing() -> None:
@@ -123,21 +104,25 @@ class Side:
         self._load({self._n_slots: first[0]})  # the decoy: looks like a slot that is about to be called, never is
         self._decoy = first[0]
         self._caller.touch(slots, timeout_s=timeout_s)
-        self.sample(first, rng, timeout_s=timeout_s)
-        seconds = min(self.sample(feed.take(1), rng, timeout_s=timeout_s) for _ in range(2))
+        self.sample(first, self.slots(rng), timeout_s=timeout_s)
+        seconds = min(self.sample(feed.take(1), self.slots(rng), timeout_s=timeout_s) for _ in range(2))
         self.n_calls = max(1, min(self._n_slots, round(SAMPLE_S / max(seconds, 1e-7))))
         return seconds
 
-    def sample(self, draws: Sequence[Draw], rng: random.Random, *, timeout_s: float, twice: bool = False) -> float:
+    def slots(self, rng: random.Random) -> list[int]:
+        """All slots in random order. The sides of a pair are given the same order: each works where the others did."""
+        return rng.sample(range(self._n_slots), self._n_slots)
+
+    def sample(self, draws: Sequence[Draw], order: Sequence[int], *, timeout_s: float) -> float:
         """Seconds per call over as many of `draws` as make a sample of this side, on the judge's clock, nothing
-        subtracted. `twice`: a second reading with half as many calls, from which `slope` follows."""
+        subtracted. They lie in the first slots of `order`."""
         self._before()
-        count = max(1, min(self.n_calls, len(draws)))
-        if twice:
-            count = max(1, count // 2)
-        slots = rng.sample(range(self._n_slots), count)
+        slots = order[: max(1, min(self.n_calls, len(draws)))]
         loaded = dict(zip(slots, draws, strict=False))
-        with beside(self._caller.core):
+        # Beside the child: what is written then lies in its caches, and the judge sleeps where the child works instead
+        # of keeping one of its threads waiting on another processor.
+        core = self._caller.core
+        with on({core} if core is not None else set()):
             self._bind(loaded, timeout_s)
             self._load(loaded)
             if "serial_reveal" not in self._defences:  # a test's switch: it runs with the inputs there, unclocked
@@ -148,7 +133,8 @@ class Side:
             if "glance" in self._defences and (self._arena.bytes[places] != window.seen).any():
                 raise CandidateFault(Outcome.UNSTABLE, "an output changed after the answer had been given")
             self._check(loaded, window)
-        return window.seconds / len(slots)
+        by_device = self._task.objective.clock == "device" and window.device_s is not None
+        return (window.device_s if by_device and window.device_s else window.seconds) / len(slots)
 
     def _places(self, loaded: dict[int, Draw]) -> Places:
         """Where to look at the moment the clock stops: bytes of the outputs, spread at random."""
@@ -176,7 +162,9 @@ class Side:
         for slot, draw in wanted.items():
             self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task) if poison else {})
         self.strangers.append(others_running())
-        if self._task.objective.cache == "cold":  # warm: what was just written is in the cache as far as it fits
+        on_device = self._task.platform == "cuda"  # whose caches its own processes see to
+        # warm: what was just written is in the cache as far as it fits
+        if self._task.objective.cache == "cold" and not on_device:
             evict()
 
     def _check(self, loaded: dict[int, Draw], window: Window) -> None:

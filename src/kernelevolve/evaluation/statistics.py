@@ -6,9 +6,11 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
+from functools import cache
 
 ALPHA = 0.05
 """How often an interval may miss the truth, both sides together."""
+MIN_GROUPS = 3
 MIN_PAIRS = 6
 """Below six pairs a sign test cannot exclude chance at 95 %."""
 
@@ -43,11 +45,42 @@ def bootstrap_interval(
 
 
 def interval(groups: Sequence[Sequence[float]], *, seed: int, alpha: float = ALPHA) -> tuple[float, float, float]:
-    """(median, low, high) of the log-ratio over all groups: the wider of the two intervals."""
+    """(median, low, high) of the log-ratio over all groups, one group per process: the widest of the intervals.
+
+    Processes differ by more than their pairs tell (where pages and page tables lie, for one), so with three or more of
+    them Student's interval over their medians counts too: it knows how few they are.
+    """
     values = [value for group in groups for value in group]
     sign_low, sign_high = sign_interval(values, alpha=alpha)
     boot_low, boot_high = bootstrap_interval(groups, seed=seed, alpha=alpha)
-    return statistics.median(values), min(sign_low, boot_low), max(sign_high, boot_high)
+    lows, highs = [sign_low, boot_low], [sign_high, boot_high]
+    if len(groups) >= MIN_GROUPS:
+        medians = [statistics.median(group) for group in groups]
+        half = t_quantile(1 - alpha / 2, len(groups) - 1) * statistics.stdev(medians) / math.sqrt(len(groups))
+        lows.append(statistics.mean(medians) - half)
+        highs.append(statistics.mean(medians) + half)
+    return statistics.median(values), min(lows), max(highs)
+
+
+@cache
+def t_quantile(p: float, df: int) -> float:
+    """Quantile of Student's t distribution for `p` above 0.5, by integrating its density (Simpson) and bisection."""
+    scale = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
+
+    def below(t: float) -> float:
+        n_steps = 400
+        width = t / n_steps
+        heights = [(1 + (i * width) ** 2 / df) ** (-(df + 1) / 2) for i in range(n_steps + 1)]
+        inner = heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2])
+        return float(0.5 + scale * inner * width / 3)
+
+    low, high = 0.0, 1.0
+    while below(high) < p:
+        high *= 2
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < p else (low, middle)
+    return high
 
 
 def geometric_mean(logs: Sequence[float]) -> float:

@@ -17,6 +17,8 @@ from kernelevolve.model.admission import Admission
 from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 
+QUIET = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
+"""The judge's own threads must not spin while a candidate is timed: libgomp's default does, for milliseconds."""
 JUDGE_MODULE = "kernelevolve.evaluation.judge"
 
 
@@ -110,7 +112,7 @@ class ProcessFarm:
 
     def _alive(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
-            environment = dict(os.environ, OMP_NUM_THREADS=str(self._n_threads), PYTHONUNBUFFERED="1")
+            environment = dict(os.environ, OMP_NUM_THREADS=str(self._n_threads), PYTHONUNBUFFERED="1", **QUIET)
             self._cache.mkdir(parents=True, exist_ok=True)
             with (self._cache / "judge.log").open("a") as log:
                 self._process = subprocess.Popen(

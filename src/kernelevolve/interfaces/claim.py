@@ -25,6 +25,7 @@ class Claim:
     timing: Timing | None
     n_checks: int
     isolation: tuple[str, ...]
+    lane: str
     disturbed: float
     low_bound: float | None
     headline: str
@@ -43,6 +44,7 @@ def claim_of(record: Record) -> Claim:
         level=timing.level if timing else "none",
         n_checks=sum(found.n_checks for found in shown if found),
         isolation=verdict.isolation if verdict else (),
+        lane=verdict.lane if verdict else "",
         disturbed=verdict.disturbed if verdict else 0.0, low_bound=record.summary.low, headline=headline, detail=detail,
     )  # fmt: skip
 
@@ -68,9 +70,8 @@ def _words(record: Record, timing: Timing | None, won: bool) -> tuple[str, str]:
     )
     titles = [baseline_title(baseline) for baseline in baseline_names(timing)]
     against = f"the faster of {' and '.join(titles)}" if len(titles) > 1 else titles[0] if titles else "the baseline"
-    detail = (
-        f"as {against}, 95 % interval {interval(timing.low, timing.high)}, measured on {len(timing.shapes)} {where}."
-    )
+    found = f"{100 * (1 - timing.alpha):.3g} % interval {interval(timing.low, timing.high)}"
+    detail = f"as {against}, {found}, measured on {len(timing.shapes)} {where}."
     return f"{name}: {times(timing.speedup)} as fast", detail
 
 

@@ -59,6 +59,12 @@ def baseline_title(name: str) -> str:
     return BASELINE_TITLES.get(name, one_line(name, 60))
 
 
+LANES = {
+    "device_code": "device code: only the kernel is the candidate's, our own code calls it",
+    "host": "host: the candidate's own host code runs in the sandbox",
+}
+
+
 def rule_text(rule: Rule) -> str:
     if rule.kind == "bitwise":
         return "bitwise: every byte equal to the reference"

@@ -86,6 +86,9 @@ class Comparison(Value):
 class ShapeTiming(Value):
     shape: Shape
     latency_us: float = Field(description="median time of one call, outside clock")
+    slope_us: float | None = Field(
+        default=None, description="what each further call of a sample adds: free of the cost of waking the process"
+    )
     bytes_moved: int = Field(description="inputs read once, outputs written once")
     floor_us: float | None = Field(default=None, description="bytes_moved over the machine's measured copy rate")
     comparisons: tuple[Comparison, ...]

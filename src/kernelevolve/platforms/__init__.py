@@ -10,6 +10,7 @@ from kernelevolve.platforms.base import Platform
 
 PLATFORMS = {
     "cpu": "kernelevolve.platforms.cpu:CpuPlatform",
+    "cuda": "kernelevolve.platforms.cuda:CudaPlatform",
     "fake": "kernelevolve.platforms.fake:FakePlatform",
 }
 

@@ -27,7 +27,7 @@ from kernelevolve.search import make_policy
 from kernelevolve.store.memory import MemoryStore
 from kernelevolve.testing.samples import sample_candidate, sample_opened
 
-PAIRS = {"screen": (1, 8), "confirm": (1, 25), "sealed": (3, 15)}
+PAIRS = {"screen": (1, 8), "confirm": (1, 25), "sealed": (5, 15)}
 """Processes and pairs a level takes; sizes as in the real plans."""
 BASE_S = 1e-3
 
@@ -42,6 +42,7 @@ class Noise(Value):
 
     n_candidates: int = 60
     speedups: tuple[float, ...] = (1.0,)
+    sealed_speedups: tuple[float, ...] = Field(default=(), description="on the sealed shapes, where they differ")
     spread: float = 0.03
     shared: float = 0.0
     process: float = 0.0
@@ -83,6 +84,7 @@ def timing(noise: Noise, machine: NoisyMachine, job: Job, *, one_process: bool =
     """What the real statistics make of the made-up seconds."""
     assert job.level != "check"
     n_processes, n_pairs = PAIRS[job.level]
+    sealed = job.level == "sealed" and noise.sealed_speedups
     if one_process:
         n_processes, n_pairs = 1, n_processes * n_pairs
     facts = PlatformFacts(name="fake", kind="cpu")
@@ -91,7 +93,7 @@ def timing(noise: Noise, machine: NoisyMachine, job: Job, *, one_process: bool =
             {"N": 100 + index}, machine.pairs(speedup, n_processes, n_pairs), facts, n_bytes=4096, seed=index,
             alpha=job.alpha,
         )
-        for index, speedup in enumerate(noise.speedups)
+        for index, speedup in enumerate(noise.sealed_speedups if sealed else noise.speedups)
     )  # fmt: skip
     speedup, low, high = combine(shapes)
     return Timing(level=job.level, shapes=shapes, speedup=speedup, low=low, high=high, alpha=job.alpha)

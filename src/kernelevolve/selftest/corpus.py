@@ -10,12 +10,15 @@ from pydantic import Field, ValidationError
 
 from kernelevolve.errors import RecordError, UsageError
 from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.launch import FILE_NAME as PLAN
 from kernelevolve.model.task import SourceFile
 from kernelevolve.model.value import Value, explain
 
 SUFFIX = {"library": "cpp", "python": "py", "cuda": "cu", "cuda_python": "py"}
 LANGUAGE = {"library": "cpp", "python": "python"}
 """Lanes that a CPU can judge, and the language of their candidates."""
+ON_GPU = {"cuda": "cuda"}
+"""The same for lanes that need a GPU."""
 GROUPS = {
     "C": "wrong or not computed", "T": "wrong clock", "H": "tampering and spoofing", "S": "not what was asked",
     "P": "broken task", "N": "gaming the statistics", "F": "honest, often refused",
@@ -61,14 +64,25 @@ class Entry(Value):
         own = Path(self.folder) / "task"
         return own if own.is_dir() else corpus_root(Path(self.folder)) / "attacks" / "tasks" / self.task
 
+    @property
+    def platform(self) -> str:
+        return "cuda" if self.lane in ON_GPU else "cpu"
+
+    @property
+    def rivals(self) -> tuple[Candidate, ...]:
+        """On a GPU an honest kernel may well beat the baselines; what an attack must not beat is the honest kernel."""
+        source = corpus_root(Path(self.folder)) / "attacks" / "naive" / "honest_cuda" / self.task / "kernel.cu"
+        return (candidate_of(source, "cuda"),) if self.platform == "cuda" and source.exists() else ()
+
     def candidate(self) -> Candidate:
-        return candidate_of(self.source, LANGUAGE[self.lane], self.flags)
+        return candidate_of(self.source, {**LANGUAGE, **ON_GPU}[self.lane], self.flags)
 
 
 def candidate_of(source: Path, language: str, flags: tuple[str, ...] = ()) -> Candidate:
-    file = SourceFile(path=source.name, text=source.read_text())
+    paths = [source, source.with_name(PLAN)] if language == "cuda" else [source]
+    files = tuple(SourceFile(path=path.name, text=path.read_text()) for path in paths)
     return Candidate(
-        language=language, files=(file,), flags=flags, origin=Origin(proposer="corpus", recipe=source.parent.name)
+        language=language, files=files, flags=flags, origin=Origin(proposer="corpus", recipe=source.parent.name)
     )
 
 

@@ -33,7 +33,7 @@ class Found(Value):
 
 def judged(entry: Entry, farm: Farm, *, secret: str, n_threads: int) -> tuple[str, str]:
     """(what was said, why). Raises MachineError."""
-    task = load_task(str(entry.task_folder), platform="cpu")
+    task = load_task(str(entry.task_folder), platform=entry.platform)
     credit = NO_WIN in entry.caught
     try:
         verdict = _verdict(entry, farm, task, level="screen", secret=secret, n_threads=n_threads, credit=credit)
@@ -62,7 +62,8 @@ def _verdict(entry: Entry, farm: Farm, task: Task, *, level: str, secret: str, n
     """Where credit is the question, against every baseline; else the reference is enough."""
     baselines = ("eager", "compile") if credit else ("eager",)
     given = {"task": task, "candidate": entry.candidate(), "level": level, "secret": secret, "limits": LIMITS}
-    job = Job.model_validate({**given, "baselines": baselines, "n_threads": n_threads})
+    rivals = entry.rivals if credit else ()
+    job = Job.model_validate({**given, "baselines": baselines, "n_threads": n_threads, "user_baselines": rivals})
     for _ in range(N_TRIES - 1):
         try:
             return farm.submit(job).result()

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from kernelevolve.farm.base import Farm
 from kernelevolve.model.value import Value
 from kernelevolve.selftest.campaigns import Noise, wins
-from kernelevolve.selftest.corpus import LANGUAGE, Entry
+from kernelevolve.selftest.corpus import LANGUAGE, ON_GPU, Entry
 from kernelevolve.selftest.judging import NO_WIN, WIN, Found, accepted, caught, judged
+from kernelevolve.toolchains.libcuda import gpu
 
 N_CAMPAIGNS, MAX_WON = 20, 1
 
@@ -45,8 +46,9 @@ def selftest(
         if entry.lane == "campaign":
             found.append(_campaign(entry))
             tell(found[-1])
-    here = [(entry, False) for entry in attacks if entry.lane in LANGUAGE]
-    here += [(entry, True) for entry in honest if entry.lane in LANGUAGE]
+    lanes = {*LANGUAGE, *(ON_GPU if gpu() is not None else ())}
+    here = [(entry, False) for entry in attacks if entry.lane in lanes]
+    here += [(entry, True) for entry in honest if entry.lane in lanes]
     for entry, is_honest in _by_task(here):
         started = time.monotonic()
         said, why = judged(entry, farm, secret=secret, n_threads=n_threads)
@@ -56,7 +58,7 @@ def selftest(
         )  # fmt: skip
         found.append(item)
         tell(item)
-    elsewhere = tuple(entry.name for entry in (*attacks, *honest) if entry.lane.startswith("cuda"))
+    elsewhere = tuple(entry.name for entry in (*attacks, *honest) if entry.lane not in {*lanes, "campaign"})
     return Report(found=tuple(found), elsewhere=elsewhere)
 
 
@@ -74,4 +76,9 @@ def _campaign(entry: Entry) -> Found:
 
 def _by_task(entries: list[tuple[Entry, bool]]) -> Iterator[tuple[Entry, bool]]:
     """Those that are compared with all baselines last within their task: their secret is the same."""
-    yield from sorted(entries, key=lambda item: (str(item[0].task_folder), NO_WIN in item[0].caught, item[0].name))
+
+    def key(item: tuple[Entry, bool]) -> tuple[str, str, bool, str]:
+        entry = item[0]
+        return entry.platform, str(entry.task_folder), NO_WIN in entry.caught, entry.name
+
+    yield from sorted(entries, key=key)

@@ -26,6 +26,7 @@ class PlatformEntry(Value):
 
     dtype: DType = "float32"
     shapes: ShapeSets
+    objective: Objective | None = None
 
 
 def parse_toml(text: str, label: str, first_line: int, faults: list[str]) -> Table | None:
@@ -80,6 +81,8 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     }
     if len(faults) > before or entry is None:
         return None
+    if entry.objective is not None:
+        optional["objective"] = entry.objective
     name = table["name"]
     return {
         "schema_version": 1, "name": name, "summary": table.get("summary", ""), "family": table.get("family", name),

@@ -12,6 +12,7 @@ from kernelevolve.toolchains.base import Toolchain
 TOOLCHAINS = {
     "cpp": "kernelevolve.toolchains.cpp:CppToolchain",
     "python": "kernelevolve.toolchains.python:PythonToolchain",
+    "cuda": "kernelevolve.toolchains.cuda:CudaToolchain",
     "fake": "kernelevolve.toolchains.fake:FakeToolchain",
 }
 
@@ -26,7 +27,7 @@ def make_toolchain(language: str, *, cache: Path) -> Toolchain:
 
 def language_of(path: Path) -> str:
     """The language a source file is written in, by its suffix. Raises UnknownNameError."""
-    suffixes = {".cpp": "cpp", ".cc": "cpp", ".h": "cpp", ".hpp": "cpp", ".py": "python"}
+    suffixes = {".cpp": "cpp", ".cc": "cpp", ".h": "cpp", ".hpp": "cpp", ".py": "python", ".cu": "cuda"}
     if path.suffix not in suffixes:
         raise UnknownNameError("source suffix", path.suffix, tuple(suffixes))
     return suffixes[path.suffix]

@@ -17,6 +17,9 @@ MEMORY_BYTES = 8 * 2**30
 FILE_BYTES = 512 * 2**20
 
 
+_DEVICE_KEYS = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+
+
 class Finished(Value):
     returncode: int
     text: str
@@ -24,9 +27,12 @@ class Finished(Value):
     timed_out: bool = False
 
 
-def run_tool(command: list[str], *, folder: Path, timeout_s: float, text_limit: int = 64 * 1024) -> Finished:
-    """Run to the end, stdout and stderr in one text cut at `text_limit`. Raises ToolMissingError."""
-    prlimit = shutil.which("prlimit")
+def run_tool(
+    command: list[str], *, folder: Path, timeout_s: float, text_limit: int = 64 * 1024, limited: bool = True
+) -> Finished:
+    """Run to the end, stdout and stderr in one text cut at `text_limit`. `limited` is for what reads foreign source; a
+    GPU's driver alone needs more address space. Raises ToolMissingError."""
+    prlimit = shutil.which("prlimit") if limited else None
     limits = (
         [prlimit, f"--as={MEMORY_BYTES}", f"--cpu={int(timeout_s) + 1}", f"--fsize={FILE_BYTES}", "--core=0", "--"]
         if prlimit
@@ -34,7 +40,7 @@ def run_tool(command: list[str], *, folder: Path, timeout_s: float, text_limit: 
     )
     if shutil.which(command[0]) is None:
         raise ToolMissingError(f"program '{command[0]}' is not installed; install it (Debian: apt-get install g++)")
-    environment = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
+    environment = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", *_DEVICE_KEYS) if key in os.environ}
     environment["LC_ALL"] = "C"  # messages in one language: they are parsed
     started = time.monotonic()
     with subprocess.Popen(

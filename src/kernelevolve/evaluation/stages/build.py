@@ -24,6 +24,14 @@ class Built:
     fault: CandidateFault | None = None
 
 
+def _misplaced(job: Job) -> str | None:
+    """A kernel on one machine against baselines on another proves nothing."""
+    language, platform = job.candidate.language, job.task.platform
+    if (language == "cuda") is (platform == "cuda"):
+        return None
+    return f"a candidate in {language} does not run where this task is timed ({platform})"
+
+
 def build(job: Job, *, cache: Path, lane: Lane, defences: Defences = ALL) -> Built:
     """Raises MachineError when there is no compiler; what the candidate did wrong is in `fault`."""
     started = time.monotonic()
@@ -32,7 +40,7 @@ def build(job: Job, *, cache: Path, lane: Lane, defences: Defences = ALL) -> Bui
         refusal: str | None = f"unknown language '{job.candidate.language}'; known: {known}"
     else:
         toolchain = make_toolchain(job.candidate.language, cache=cache)
-        refusal = toolchain.inspect(job.task, job.candidate) if "inspection" in defences else None
+        refusal = _misplaced(job) or (toolchain.inspect(job.task, job.candidate) if "inspection" in defences else None)
     reports = [StageReport(stage=Stage.INSPECT, seconds=round(time.monotonic() - started, 4))]
     if refusal is not None:
         return Built(reports=tuple(reports), fault=CandidateFault(Outcome.REJECTED, refusal))

@@ -25,11 +25,6 @@ def check(bench: Bench, runner: Caller, arena: Arena, draws: list[Draw], *, time
     return n_compared
 
 
-def arena_bytes(bench: Bench, draws: list[Draw]) -> int:
-    rolled = bench.rolled()
-    return max(joint_layout([draw]).n_bytes for draw in draws + (rolled.steps if rolled else []))
-
-
 def _check_draw(bench: Bench, runner: Caller, arena: Arena, draw: Draw, timeout_s: float) -> None:
     task = bench.task
     layout = joint_layout([draw])

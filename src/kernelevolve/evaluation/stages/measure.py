@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.side import Side
-from kernelevolve.evaluation.statistics import geometric_mean, interval
+from kernelevolve.evaluation.statistics import geometric_mean, interval, sign_interval
 from kernelevolve.evaluation.stock import Feed
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Shape
@@ -25,20 +25,23 @@ class Plan:
     max_pairs: int
     budget_s: float
     gives_up: bool = False
+    reads_slope: bool = False
 
 
 QUARANTINE = 0.03
-N_SELF_PAIRS = 12
-"""A machine on which a baseline differs from itself by more than this (ln), in so many pairs, proves nothing now."""
+N_SELF_PAIRS = 16
+SELF_ALPHA = 0.01
+"""A machine on which a baseline differs from itself by more than this (ln), beyond chance, proves nothing now."""
+N_SLOPES = 5
 HOPELESS = 1.3
 """A screen stops early once the candidate has been this much slower in every pair."""
 PLANS = {
     "screen": Plan(min_pairs=5, max_pairs=12, budget_s=0.2, gives_up=True),
-    "confirm": Plan(min_pairs=15, max_pairs=40, budget_s=2.0),
-    "sealed": Plan(min_pairs=11, max_pairs=31, budget_s=1.5),
+    "confirm": Plan(min_pairs=15, max_pairs=120, budget_s=2.0, reads_slope=True),
+    "sealed": Plan(min_pairs=9, max_pairs=61, budget_s=1.2, reads_slope=True),
 }
-RESTARTS = {"screen": 1, "confirm": 1, "sealed": 3}
-"""Processes per claim: address layout and alignment differ from one to the next."""
+RESTARTS = {"screen": 1, "confirm": 1, "sealed": 5}
+"""Processes per claim: where memory lies differs from one to the next, and with it the speed, by per cents."""
 
 
 @dataclass(kw_only=True)
@@ -46,6 +49,7 @@ class Samples:
     """Raw seconds of one shape: one list per restart, sides aligned by pair."""
 
     candidate: list[list[float]] = field(default_factory=list)
+    slopes: list[float] = field(default_factory=list)
     baselines: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
@@ -68,19 +72,29 @@ def collect(
     spent_s = 0.0
     n_draws = max(side.n_calls for side in [candidate, *baselines])
     while not _enough(mine, theirs, plan, spent_s):
-        draws = feed.take(n_draws)
+        draws, slots = feed.take(n_draws), candidate.slots(rng)
         started = time.monotonic()
         order = order[::-1] if len(mine) % 2 else rng.sample([candidate, *baselines], 1 + len(baselines))
         round_ = {
-            side.name: side.sample(draws, rng, timeout_s=timeout_s if side is candidate else 60.0) for side in order
+            side.name: side.sample(draws, slots, timeout_s=timeout_s if side is candidate else 60.0) for side in order
         }
         spent_s += time.monotonic() - started
         mine.append(round_.pop(candidate.name))
         for name, seconds in round_.items():
             theirs[name].append(seconds)
     samples.candidate.append(mine)
+    if plan.reads_slope and candidate.n_calls > 1:
+        samples.slopes += [_slope(candidate, feed, rng, timeout_s) for _ in range(N_SLOPES)]
     for name, seconds_list in theirs.items():
         samples.baselines.setdefault(name, []).append(seconds_list)
+
+
+def _slope(side: Side, feed: Feed, rng: random.Random, timeout_s: float) -> float:
+    """The second reading of the outside clock: seconds each call takes in the second half of a sample."""
+    whole, half = side.n_calls, side.n_calls // 2
+    long_s = side.sample(feed.take(whole), side.slots(rng), timeout_s=timeout_s) * whole
+    short_s = side.sample(feed.take(half), side.slots(rng), timeout_s=timeout_s) * half
+    return (long_s - short_s) / (whole - half)
 
 
 def _enough(mine: list[float], theirs: dict[str, list[float]], plan: Plan, spent_s: float) -> bool:
@@ -97,13 +111,16 @@ def _hopeless(mine: list[float], theirs: dict[str, list[float]], plan: Plan) -> 
 
 
 def self_difference(side: Side, feed: Feed, rng: random.Random) -> float:
-    """A/A: the median ln-ratio of a baseline with itself, in the order and by the clock of a real comparison."""
+    """A/A: the ln-ratio of a baseline with itself, in the order and by the clock of a real comparison; 0 when it is no
+    more than chance."""
     logs = []
     for index in range(N_SELF_PAIRS):
         draws = feed.take(side.n_calls)
-        first, second = (side.sample(draws, rng, timeout_s=60.0) for _ in range(2))
+        slots = side.slots(rng)
+        first, second = (side.sample(draws, slots, timeout_s=60.0) for _ in range(2))
         logs.append(math.log(first / second) * (1 if index % 2 else -1))
-    return statistics.median(logs)
+    low, high = sign_interval(logs, alpha=SELF_ALPHA)
+    return statistics.median(logs) if low > 0 or high < 0 else 0.0
 
 
 def pick_baselines(bench: Bench, shape: Shape, names: tuple[str, ...], level: str) -> list[Side]:
@@ -139,6 +156,7 @@ def shape_timing(
     rate = _copy_rate(n_bytes, facts)
     return ShapeTiming(
         shape=shape, latency_us=statistics.median(mine) * 1e6, bytes_moved=n_bytes,
+        slope_us=statistics.median(samples.slopes) * 1e6 if samples.slopes else None,
         floor_us=n_bytes / rate / 1e3 if rate else None, comparisons=tuple(comparisons),
     )  # fmt: skip
 
@@ -155,6 +173,7 @@ def combine(shapes: tuple[ShapeTiming, ...]) -> tuple[float, float, float]:
 
 def _copy_rate(n_bytes: int, facts: PlatformFacts) -> float | None:
     """GB/s this amount of data can move at: cache speed when it fits the last-level cache."""
-    if facts.l3_bytes and n_bytes <= facts.l3_bytes and facts.cached_copy_gb_per_s:
+    last_level = facts.l3_bytes or (facts.l2_bytes if facts.kind == "cuda" else None)
+    if last_level and n_bytes <= last_level and facts.cached_copy_gb_per_s:
         return facts.cached_copy_gb_per_s
     return facts.copy_gb_per_s

@@ -8,25 +8,32 @@ from pathlib import Path
 
 from kernelevolve.errors import UsageError
 from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.launch import FILE_NAME as PLAN
 from kernelevolve.model.task import SourceFile
 
-LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".fake": "fake"}
-HEADERS = (".h", ".hpp")
+LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cu": "cuda", ".fake": "fake"}
+HEADERS = (".h", ".hpp", ".cuh")
 OURS = ("ke_abi.h", "ke_shim.cpp")
 FLAGS_LINE = "// flags:"
 """A line of a source file that names compiler flags beyond the standard ones."""
 
 
 def read_candidate(path: Path) -> Candidate:
-    """A source file, or a folder of sources and headers (an exported one too). Raises UsageError."""
+    """A source file (a .cu file with its launch.toml beside it), or a folder of sources and headers (an exported one
+    too). Raises UsageError."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     wanted = (*LANGUAGES, *HEADERS)
     if path.is_dir():
-        paths = sorted(found for found in path.rglob("*") if found.suffix in wanted and found.name not in OURS)
+        paths = sorted(
+            found
+            for found in path.rglob("*")
+            if (found.suffix in wanted and found.name not in OURS) or found == path / PLAN
+        )
         names = [found.relative_to(path).as_posix() for found in paths]
     else:
-        paths, names = [path], [path.name]
+        paths = [path, path.with_name(PLAN)] if path.suffix == ".cu" and path.with_name(PLAN).exists() else [path]
+        names = [found.name for found in paths]
     languages = {LANGUAGES[found.suffix] for found in paths if found.suffix in LANGUAGES}
     if len(languages) != 1:
         raise UsageError(f"{path}: expected source files of one language ({' '.join(LANGUAGES)})")

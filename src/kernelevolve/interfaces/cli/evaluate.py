@@ -71,7 +71,8 @@ def _render(verdict: Verdict, console: Console) -> None:
         console.print(one_line(f"  {place}: {message.severity}: {message.message}"), soft_wrap=True)
     if wrong := verdict.mismatch:
         where = f"{wrong.tensor}[{', '.join(map(str, wrong.first_index))}] at {shape_text(wrong.shape)}"
-        text = f"  {where}: got {wrong.got}, expected {wrong.expected}; {wrong.n_wrong} of {wrong.n_total} are wrong"
+        values = f"got {wrong.got}, expected {wrong.expected}; " if wrong.got else ""  # not told of timed calls
+        text = f"  {where}: {values}{wrong.n_wrong} of {wrong.n_total} are wrong"
         console.print(one_line(text), soft_wrap=True)
     if verdict.output:
         console.print(f"it printed:\n{printable(verdict.output)}", soft_wrap=True)
@@ -81,4 +82,7 @@ def _render(verdict: Verdict, console: Console) -> None:
         )
         render_timing(timing, console, title=TITLES.get(timing.level, timing.level))
     isolation = ", ".join(map(one_line, verdict.isolation)) or "none"
-    console.print(f"{verdict.n_checks} compared calls; isolation: {isolation}", soft_wrap=True)
+    console.print(
+        f"{verdict.n_checks} compared calls; lane {verdict.lane.replace('_', ' ')}; isolation: {isolation}",
+        soft_wrap=True,
+    )

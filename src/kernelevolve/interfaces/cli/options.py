@@ -20,7 +20,7 @@ TaskArgument = Annotated[
     str,
     typer.Argument(help="A built-in task's name, a task folder, or a task file (.py, .json).", metavar="TASK"),
 ]
-PlatformOption = Annotated[str, typer.Option("--platform", help="The machine: cpu, or fake (runs nothing).")]
+PlatformOption = Annotated[str, typer.Option("--platform", help="The machine: cpu, cuda, or fake (runs nothing).")]
 ThreadsOption = Annotated[
     int | None,
     typer.Option("--threads", min=1, help="Threads for kernels and baselines alike. Default: every core."),

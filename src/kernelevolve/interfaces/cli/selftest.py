@@ -20,6 +20,7 @@ def selftest(
         Path | None, typer.Option("--corpus", help="Folder with attacks/ and honest/. Default: the source tree's.")
     ] = None,
     only: Annotated[str, typer.Option("--only", help="Entries whose name starts with this: T, T5, F4_atomic.")] = "",
+    lane: Annotated[str, typer.Option("--lane", help="Entries of this lane: library, python, cuda, campaign.")] = "",
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -46,8 +47,8 @@ def selftest(
 
     with closing(make_farm("process", n_threads=n_threads, cache_dir=default_cache())) as farm:
         report = run(
-            [entry for entry in attacks(root) if entry.name.startswith(only)],
-            [entry for entry in honest(root) if entry.name.startswith(only)],
+            [entry for entry in attacks(root) if entry.name.startswith(only) and lane in ("", entry.lane)],
+            [entry for entry in honest(root) if entry.name.startswith(only) and lane in ("", entry.lane)],
             farm, secret=secrets.token_hex(16), n_threads=n_threads, tell=tell,
         )  # fmt: skip
     emit("selftest", as_json, report.model_dump(mode="json"), lambda console: _render(report, console))

@@ -74,6 +74,7 @@ def summary_data(record: Record, files: Results) -> dict[str, Any]:
         "sealed_shapes": list(task.shapes.sealed),
         "n_checks": claim.n_checks,
         "rule": task.rule.model_dump(mode="json"),
+        "lane": claim.lane,
         "isolation": list(claim.isolation),
         "counts": record.counts(),
         "n_candidates": len(record.rows),
@@ -164,7 +165,9 @@ def _lines(record: Record, claim: Claim, files: Results) -> list[tuple[str, str]
         ]
     if claim.row:
         isolation = ", ".join(map(one_line, claim.isolation)) or "none"
-        lines.append(("checked", f"{claim.n_checks} compared calls; {rule_text(task.rule)}; isolation: {isolation}"))
+        lane = claim.lane.replace("_", " ")
+        what = f"{claim.n_checks} compared calls; {rule_text(task.rule)}; lane {lane}; isolation: {isolation}"
+        lines.append(("checked", what))
         if claim.disturbed:
             lines.append(("warning", disturbance_text(claim.disturbed)))
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in record.counts().items())

@@ -17,6 +17,7 @@ from kernelevolve.interfaces.report.failures import failure_message, group_failu
 from kernelevolve.interfaces.report.layout import ROOT, layout_tree
 from kernelevolve.interfaces.report.source import highlight, line_kind, style_sheet, unified_diff
 from kernelevolve.interfaces.wording import (
+    LANES,
     baseline_title,
     disturbance_text,
     domain_text,
@@ -223,6 +224,7 @@ def _trust_rows(record: Record, claim: Claim) -> list[tuple[str, str]]:
         ("rule", rule_text(task.rule)),
         ("compared calls", f"{claim.n_checks}, every element of every output"),
         ("shapes", ", ".join(shapes)),
+        ("lane", LANES.get(claim.lane, "nothing was judged")),
         ("isolation", ", ".join(map(one_line, claim.isolation)) or "none was active"),
         (
             "timing",

@@ -1,0 +1,206 @@
+"""A device-code candidate's process: all of its host code is ours, so it is not jailed, only killed whole.
+
+Copying to and from the device is outside the clock; what the clock sees is our launches and the wait for the device.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from kernelevolve.errors import MachineError
+from kernelevolve.evaluation import cuda_arguments
+from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.freezer import Freezer, Gone, Window
+from kernelevolve.evaluation.launch import CudaLaunch
+from kernelevolve.evaluation.runner import LOG_BYTES
+from kernelevolve.model.job import Limits
+from kernelevolve.model.value import sha256_text
+from kernelevolve.model.verdict import Outcome
+from kernelevolve.toolchains.process import kill_group, run_tool
+
+START_TIMEOUT_S = 60.0
+COPY_TIMEOUT_S = 60.0
+GONE_TIMEOUT_S = 60.0
+"""A driver may need seconds to take the device away from a kernel that does not end."""
+CLOCK_SHARE = 0.9
+"""The judge's clock runs around the device's, so it may not show less; one tenth for their grain."""
+LONG_S, LONG_FACTOR = 0.1, 3.0
+"""A call this long has no other cost worth naming: the device's own clock must account for a good part of it."""
+_OUTCOMES = {"refused": Outcome.REFUSED, "crashed": Outcome.CRASHED, "bounds": Outcome.OUT_OF_BOUNDS}
+
+
+def cuda_runner_binary(cache: Path, compiler: str) -> Path:
+    """The compiled runner, built once per source and compiler. Raises MachineError."""
+    source = Path(__file__).with_name("cuda_runner.cpp")
+    header = source.with_name("cuda_driver.h")
+    key = sha256_text(source.read_text() + header.read_text() + compiler)[:24]
+    binary = cache / "runner" / key / "ke-cuda-runner"
+    if binary.exists():
+        return binary
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=binary.parent) as name:
+        command = [compiler, "-std=c++20", "-O2", str(source), "-o", "ke-cuda-runner", "-ldl"]
+        finished = run_tool(command, folder=Path(name), timeout_s=120)
+        if finished.returncode != 0:
+            raise MachineError(f"cannot compile the runner for device code: {finished.text[:400]}")
+        (Path(name) / "ke-cuda-runner").replace(binary)
+    return binary
+
+
+class CudaRunner:
+    """Use as a context manager. Methods raise CandidateFault when the candidate is to blame, MachineError when the
+    device is. After either the process is of no more use."""
+
+    def __init__(self, *, binary: Path, launch: CudaLaunch, arena: Arena, limits: Limits) -> None:
+        self._launch = launch
+        self._limits = limits
+        self._channel = Channel()
+        self._log = os.memfd_create("ke-log", os.MFD_CLOEXEC)
+        objective = launch.task.objective
+        named = (*self._channel.child_ends, arena.fd, self._log)
+        command = [
+            str(binary), *(str(fd) for fd in named), str(arena.n_bytes), str(int(objective.cache == "cold")),
+            str(int(objective.clock == "device")), str(launch.cubin), *launch.lowered,
+        ]  # fmt: skip
+        self._process = subprocess.Popen(
+            command, pass_fds=named, env=_environment(), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._channel.close_child_ends()
+        self._freezer = Freezer(self._process.pid, enabled=False)  # nothing in it can poll or finish late
+        self._watched: set[int] = set()
+        self.isolation: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        try:
+            first = self._channel.receive(timeout_s=START_TIMEOUT_S)
+        except (Ended, Overdue) as error:
+            raise MachineError("the runner for device code did not start; see kernelevolve doctor") from error
+        if not first.startswith("I"):
+            raise MachineError(f"no GPU to run this on: {first.removeprefix('M ')}")
+        self.isolation = tuple(first.removeprefix("I").split())
+        with self._blaming(self._limits.call_s, "while it was loaded"):
+            answer = self._channel.receive(timeout_s=self._limits.call_s)
+        if answer != "L":
+            raise CandidateFault(Outcome.LOAD_FAILED, answer.removeprefix("F ") or "the code could not be loaded")
+
+    def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
+        launch = self._launch
+        lines = b"".join(
+            cuda_arguments.line(slot, arguments, launch.plan, launch.task, memory_bytes=self._limits.memory_bytes)
+            for slot, arguments in slots.items()
+        )
+        self._command(lines, "T", (), timeout_s)
+
+    def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        """The device has its own copy: bring it up to date. What is not called on later must keep what it has now."""
+        self._command(b"", "U", slots, COPY_TIMEOUT_S)
+        self._watched = set(slots)
+
+    def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
+        """`glance` after the copy back: nothing can change in between, the device stands still and is ours."""
+        self._command(b"", "U", slots, COPY_TIMEOUT_S)
+        window = self._command(b"", "R", slots, timeout_s)
+        device_s = float(window.reply.split()[3]) / 1e6
+        if (dispute := clock_dispute(window.seconds, device_s)) is not None:
+            raise CandidateFault(Outcome.CLOCK_DISPUTED, dispute)
+        self._watched -= set(slots)
+        self._command(b"", "V", [*slots, *sorted(self._watched)], COPY_TIMEOUT_S)
+        return replace(window, device_s=device_s, seen=glance() if glance is not None else None)
+
+    @property
+    def core(self) -> int | None:
+        return self._freezer.core
+
+    @property
+    def printed(self) -> str:
+        """The start of what device code printed."""
+        return os.pread(self._log, LOG_BYTES, 0).decode(errors="replace").replace("\0", "")
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            kill_group(self._process.pid)
+        try:
+            self._process.wait(timeout=GONE_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise MachineError(f"the driver does not end a killed process within {GONE_TIMEOUT_S:.0f} s") from None
+        finally:
+            self._channel.close()
+            os.close(self._log)
+
+    def _command(self, before: bytes, verb: str, slots: Sequence[int], timeout_s: float) -> Window:
+        text = before + f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
+        copies = verb in "UV"
+        with self._blaming(timeout_s, "in a call", machine=copies):
+            window = self._channel.timed(text, self._freezer, timeout_s=timeout_s)
+        match window.reply.split(maxsplit=2):
+            case ["D", done, _] if done == str(len(slots)):
+                return window
+            case ["X", "machine", what]:
+                raise MachineError(f"the device failed: {what}")
+            case ["X", kind, what] if kind in _OUTCOMES:
+                raise CandidateFault(_OUTCOMES[kind], what)
+        raise MachineError(f"the runner for device code answered {window.reply[:80]!r}")
+
+    @contextmanager
+    def _blaming(self, timeout_s: float, when: str, *, machine: bool = False) -> Iterator[None]:
+        """Silence or an end while the candidate's code runs is its fault; while bytes are copied it is the device's."""
+        try:
+            yield
+        except Overdue:
+            if machine:
+                raise MachineError(f"the device did not copy within {timeout_s:.0f} s") from None
+            raise CandidateFault(Outcome.TIMEOUT, f"no answer within {timeout_s:.1f} s {when}; killed") from None
+        except (Ended, Gone):
+            if machine:
+                raise MachineError("the runner for device code ended while it copied") from None
+            raise CandidateFault(
+                Outcome.CRASHED, f"the process that launches ended ({self._ending()}) {when}"
+            ) from None
+
+    def _ending(self) -> str:
+        try:
+            code = self._process.wait(timeout=2.0)
+        except subprocess.TimeoutExpired:
+            return "it still runs"
+        return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+
+
+def clock_dispute(judge_s: float, device_s: float) -> str | None:
+    """What the two clocks disagree about; None when they do not."""
+    words = f"the device's clock says {device_s * 1e6:.0f} us, the judge's {judge_s * 1e6:.0f} us"
+    if judge_s < CLOCK_SHARE * device_s:
+        return f"{words}: it cannot be inside"
+    if judge_s > LONG_S and judge_s > LONG_FACTOR * device_s + LONG_S:
+        return f"{words}: most of the time went elsewhere"
+    return None
+
+
+def _environment() -> dict[str, str]:
+    kept = {key: os.environ[key] for key in ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES") if key in os.environ}
+    fixed = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_CACHE_DISABLE": "1"}
+    return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **kept, **fixed}

@@ -1,0 +1,96 @@
+"""The self-test itself: it counts rightly, and it fails when the judge does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelevolve.errors import RecordError, UsageError
+from kernelevolve.farm.inline import InlineFarm
+from kernelevolve.interfaces.cli.main import main
+from kernelevolve.model.job import Job
+from kernelevolve.model.verdict import Outcome, Stage, Verdict
+from kernelevolve.selftest.campaigns import RULES, Noise, wins
+from kernelevolve.selftest.corpus import attacks, corpus_root, default_root, honest, read_entry
+from kernelevolve.selftest.run import selftest
+
+ROOT = default_root()
+
+
+def says(outcome: Outcome) -> InlineFarm:
+    """A judge that always says the same."""
+
+    def evaluate(job: Job) -> Verdict:
+        return Verdict(
+            task_id=job.task.content_id, candidate_id=job.candidate.id, outcome=outcome, stage=Stage.CHECK, n_checks=1
+        )
+
+    return InlineFarm(evaluate)
+
+
+def some(entries: list, lane: str) -> list:  # type: ignore[type-arg]
+    return [entry for entry in entries if entry.lane == lane and "no_win" not in entry.caught][:4]
+
+
+def test_a_judge_that_lets_everything_through_fails_every_attack() -> None:
+    found = some(attacks(ROOT), "library")
+    report = selftest(found, some(honest(ROOT), "library"), says(Outcome.CORRECT), secret="s", n_threads=1)
+    assert report.count(honest=False) == (0, 4)
+    assert report.count(honest=True) == (4, 4)
+    assert not report.ok
+
+
+def test_a_judge_that_refuses_everything_fails_every_honest_kernel() -> None:
+    report = selftest([], some(honest(ROOT), "library"), says(Outcome.WRONG), secret="s", n_threads=1)
+    assert report.count(honest=True) == (0, 4)
+    assert not report.ok
+
+
+def test_being_caught_for_another_reason_does_not_count() -> None:
+    chosen = [entry for entry in attacks(ROOT) if entry.caught == ("wrong",) and entry.lane == "library"][:3]
+    assert chosen
+    report = selftest(chosen, [], says(Outcome.TIMEOUT), secret="s", n_threads=1)
+    assert report.count(honest=False) == (0, len(chosen))
+
+
+@pytest.mark.parametrize("entry", [e for e in attacks(ROOT) if e.lane == "campaign"], ids=lambda entry: entry.name)
+def test_chance_does_not_win_and_each_rule_is_needed(entry: object) -> None:
+    noise = Noise.model_validate(entry.noise)  # type: ignore[attr-defined]
+    assert sum(wins(noise, seed=seed) for seed in range(6)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "attack"),
+    [
+        ("remeasure", "N1_best_of_many"),
+        ("fresh_process", "N1_lucky_process"),
+        ("minimum_claim", "N7_micro_gain"),
+        ("most_shapes", "N9_one_shape_carries"),
+        ("alpha_ledger", "N10_until_it_wins"),
+    ],
+)
+def test_without_its_rule_an_attack_gets_through(rule: str, attack: str) -> None:
+    assert rule in RULES
+    noise = Noise.model_validate(read_entry(ROOT / "attacks" / attack / "attack.toml").noise)
+    with_rule = sum(wins(noise, seed=seed) for seed in range(10))
+    without = sum(wins(noise, seed=seed, without=frozenset({rule})) for seed in range(10))
+    assert without >= with_rule + 3
+
+
+def test_the_command_prints_one_object_and_its_exit_code_is_the_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--only", "N", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["schema"] == "kernelevolve.selftest/1"
+    assert all(item["right"] for item in report["found"])
+    assert len(report["found"]) >= 8
+
+
+def test_faults_of_the_corpus_say_where(tmp_path: Path) -> None:
+    file = tmp_path / "attack.toml"
+    file.write_text('row = "Z9"\ntitle = "x"\nlane = "library"\n')
+    with pytest.raises(RecordError, match="attack.toml: row"):
+        read_entry(file)
+    with pytest.raises(UsageError, match="no corpus"):
+        corpus_root(tmp_path)
