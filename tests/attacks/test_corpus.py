@@ -41,16 +41,37 @@ def test_every_task_loads(name: str) -> None:
     assert load_task(name).shapes.sealed
 
 
-def one_of_each_row() -> list[Entry]:
-    """The whole corpus takes a quarter of an hour; `benchmarks/naive_harness.py` runs it."""
-    first: dict[tuple[str, str], Entry] = {}
+MOST_DAMAGING = (
+    "T4",
+    "C1",
+    "T5",
+    "T12",
+    "T23",
+    "H1",
+    "C25",
+    "C30",
+    "C23",
+    "T22",
+    "C17",
+    "C10",
+    "H10",
+    "P1",
+    "N1",
+    "S6",
+)
+
+
+def one_of_each() -> list[Entry]:
+    """Of the most damaging rows that a CPU has; `benchmarks/naive_harness.py` runs the whole corpus."""
+    first: dict[str, Entry] = {}
     for entry in ON_CPU:
-        first.setdefault((entry.row, entry.lane), entry)
-    return [entry for (row, lane), entry in first.items() if lane != "python" or row[0] in "HS"]
+        if entry.row in MOST_DAMAGING:
+            first.setdefault(entry.row, entry)
+    return list(first.values())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", one_of_each_row(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", one_of_each(), ids=lambda entry: entry.name)
 def test_the_naive_harness_falls_for_it(entry: Entry) -> None:
     results = []
     for _ in range(3):  # its own noise decides some of them

@@ -38,13 +38,13 @@ def test_a_screen_times_the_hidden_search_shape(judge: Judge, row_scale: Task, h
     assert [report.stage for report in verdict.stages] == [Stage.INSPECT, Stage.BUILD, Stage.CHECK, Stage.MEASURE]
 
 
-def test_sealed_shapes_are_timed_in_three_processes(judge: Judge, row_scale: Task, hostile: Hostile) -> None:
+def test_sealed_shapes_are_timed_in_five_processes(judge: Judge, row_scale: Task, hostile: Hostile) -> None:
     verdict = judge.verdict(job(row_scale, hostile("good"), level="sealed"))
     assert verdict.timing is not None
     (timing,) = verdict.timing.shapes
     assert timing.shape == {"R": 311, "C": 250}
-    assert len(timing.comparisons[0].log_ratios) >= 33
-    assert sum(report.stage is Stage.MEASURE for report in verdict.stages) == 3
+    assert len(timing.comparisons[0].log_ratios) >= 45
+    assert sum(report.stage is Stage.MEASURE for report in verdict.stages) == 5
 
 
 def test_a_users_kernel_is_a_baseline_like_the_others(judge: Judge, row_scale: Task, hostile: Hostile) -> None:

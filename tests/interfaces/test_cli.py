@@ -48,7 +48,7 @@ KEYS = {
     ("campaign", "list"): {"campaigns"},
     ("campaign", "show"): {
         "campaign", "task", "status", "headline", "reason", "step", "level", "low_bound", "baselines", "domain",
-        "sealed_shapes", "n_checks", "rule", "isolation", "counts", "n_candidates", "elapsed_s", "best_file",
+        "sealed_shapes", "n_checks", "rule", "isolation", "lane", "counts", "n_candidates", "elapsed_s", "best_file",
         "report_file",
     },
     ("tree",): {"campaign", "winner", "lineage", "counts", "nodes"},
@@ -73,7 +73,7 @@ def test_reading_commands_answer_one_object_with_a_schema(
     [
         (("task", "list", "--platform", "fake"), {"tasks"}),
         (("task", "show", "map_id"), {"task_id", "prototype", "task"}),
-        (("task", "check", "map_id", "--static"), {"task", "task_id", "ok", "reference_ran"}),
+        (("task", "check", "map_id", "--static"), {"task", "task_id", "ok", "reference_ran", "void", "admission"}),
         (("doctor", "--platform", "fake"), {"platform", "ready", "checks"}),
     ],
 )

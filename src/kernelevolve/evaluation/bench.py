@@ -32,6 +32,8 @@ EXTRA_VARIANTS = 2
 """Distributions besides the nominal one that each listed shape is checked with."""
 REFRESH_BYTES = 16 * 2**20
 """How much is rewritten before a sample at most, where one slot is not more: more would not stay in cache."""
+ROOMY_BYTES = 24 * 2**20
+"""An arena is at least this large: the next level's shapes then fit, and the baselines need not be compiled again."""
 MAX_SLOTS = 32
 COMPILE_TIMEOUT_S = 300.0
 
@@ -222,7 +224,7 @@ class Bench:
             needed = max(needed, self.timing_bytes("screen"), self.timing_bytes(level))
         if self._arena is None or self._arena.n_bytes < needed:
             self._stop_server()
-            self._arena = Arena(needed)
+            self._arena = Arena(max(needed, ROOMY_BYTES))
         return self._arena
 
     def _server(self, level: str) -> tuple[ReferenceServer, Arena]:

@@ -145,14 +145,16 @@ def serve(judge: Judge, out: TextIO) -> None:
     pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
 
     def read() -> None:
-        for line in sys.stdin:
-            asked = json.loads(line)
-            if asked["do"] != "judge":
-                jobs.put((asked["do"], Preparation.model_validate(asked["work"]), None))
-            else:
-                job = Job.model_validate(asked["work"])
-                jobs.put(("judge", job, pool.submit(judge.build_ahead, job)))
-        jobs.put(None)
+        try:
+            for line in sys.stdin:
+                asked = json.loads(line)
+                if asked["do"] != "judge":
+                    jobs.put((asked["do"], Preparation.model_validate(asked["work"]), None))
+                else:
+                    job = Job.model_validate(asked["work"])
+                    jobs.put(("judge", job, pool.submit(judge.build_ahead, job)))
+        finally:  # a line that is no job ends the judge: whoever waits must not wait for ever
+            jobs.put(None)
 
     Thread(target=read, daemon=True).start()
     out.write(json.dumps({"ready": True}) + "\n")

@@ -74,7 +74,8 @@ class ProcessFarm:
         self._send("prepare", preparation).wait()
 
     def admit(self, preparation: Preparation) -> Admission:
-        answer = self._send("admit", preparation).wait()
+        plain = Preparation.model_validate(preparation.model_dump(include=set(Preparation.model_fields)))
+        answer = self._send("admit", plain).wait()
         return Admission.from_json(json.dumps(answer["admission"]))
 
     def submit(self, job: Job) -> Ticket:

@@ -44,6 +44,7 @@ class Entry(Value):
     naive: Literal["correct", "faster", "hostile"] = "correct"
     rule: str = ""
     flags: tuple[str, ...] = ()
+    threads: int = Field(default=0, description="threads that are allowed; 0: as many as the self-test is run with")
     options: dict[str, Any] = {}
     noise: dict[str, Any] = {}
 

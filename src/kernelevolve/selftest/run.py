@@ -51,7 +51,7 @@ def selftest(
     here += [(entry, True) for entry in honest if entry.lane in lanes]
     for entry, is_honest in _by_task(here):
         started = time.monotonic()
-        said, why = judged(entry, farm, secret=secret, n_threads=n_threads)
+        said, why = judged(entry, farm, secret=secret, n_threads=entry.threads or n_threads)
         item = Found(
             name=entry.name, row=entry.row, lane=entry.lane, honest=is_honest, said=said, message=why[:300],
             right=accepted(said) if is_honest else caught(entry, said), seconds=round(time.monotonic() - started, 2),

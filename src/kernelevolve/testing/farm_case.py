@@ -52,6 +52,11 @@ class FarmCase(ABC):
         timing = farm.submit(job).result(60).timing
         assert (timing.level if timing else "check") == level
 
+    def test_a_task_is_admitted_by_whatever_describes_it(self, farm: Farm) -> None:
+        job = self.job()
+        assert farm.admit(job).task_id == job.task.content_id
+        assert farm.admit(job).void == ()
+
     def test_nothing_is_taken_after_the_end(self, tmp_path: Path) -> None:
         farm = self.make_farm(tmp_path)
         farm.close()
