@@ -75,7 +75,15 @@ class Arena:
         start = slot * layout.n_bytes + layout.regions[name].offset
         return self.bytes[start : start + n_bytes]
 
-    def prepare(self, slot: int, layout: Layout, contents: Mapping[str, Bytes], outputs: Mapping[str, int]) -> None:
+    def prepare(
+        self,
+        slot: int,
+        layout: Layout,
+        contents: Mapping[str, Bytes],
+        outputs: Mapping[str, int],
+        *,
+        poison: bool = True,
+    ) -> None:
         """Fill a slot: bands everywhere, then the inputs' bytes, then poison where outputs will be."""
         start = slot * layout.n_bytes
         for region in layout.regions.values():
@@ -86,7 +94,7 @@ class Arena:
             self.bytes[end : end + GUARD] = BAND
         for name, data in contents.items():
             self.view(slot, layout, name, data.nbytes)[:] = data
-        for name, n_bytes in outputs.items():
+        for name, n_bytes in outputs.items() if poison else ():
             self.view(slot, layout, name, n_bytes)[:] = POISON
 
     def trespasses(self, slot: int, layout: Layout, sizes: Mapping[str, int]) -> str | None:

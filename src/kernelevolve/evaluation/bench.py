@@ -64,7 +64,7 @@ class Bench:
         self._arena: Arena | None = None
         self._sides: dict[tuple[str, str], Side] = {}
         self.baseline_notes: dict[str, str] = {}
-        self._rolled: Rolled | None = None
+        self._rolled: list[Rolled] | None = None
         self._fastest: dict[str, str] = {}
 
     def use(self, secret: str) -> None:
@@ -135,18 +135,20 @@ class Bench:
                     raise
         return draws
 
-    def rolled(self) -> Rolled | None:
-        """The multi-step trajectory, on a small shape."""
+    def rolled(self) -> list[Rolled]:
+        """The multi-step trajectories of a stateful operator, on a small shape: one for each of the task's variants,
+        since what drifts in one fades in another."""
         rollout = self.task.rollout
         if rollout is None or "rollout" not in self.defences:
-            return None
+            return []
         if self._rolled is None:
             shape = (edge_shapes(self.task) or list(self.task.shapes.shown))[0]
-            self._rolled = self._roll(shape, rollout.state, rollout.steps)
+            hows = [how for how in distributions(self.module) if how.scale == 1.0 and not how.twist]
+            self._rolled = [self._roll(shape, how, rollout.state, rollout.steps) for how in hows]
         return self._rolled
 
-    def _roll(self, shape: Shape, state_name: str, n_steps: int) -> Rolled:
-        steps = [self.draw(shape, label=f"step-{index}") for index in range(n_steps)]
+    def _roll(self, shape: Shape, how: Distribution, state_name: str, n_steps: int) -> Rolled:
+        steps = [self.draw(shape, how, label=f"{how.label}-step-{index}") for index in range(n_steps)]
         state = steps[0].inputs[state_name].double()
         outputs: dict[str, torch.Tensor] = {}
         for step in steps:
@@ -218,8 +220,8 @@ class Bench:
         """The memory all sides of a comparison work in, one after the other: the same pages, so that where they happen
         to lie tells no side from another. Whoever puts a candidate on it wipes it first."""
         draws = self.check_draws(level)
-        rolled = self.rolled()
-        needed = max(joint_layout([draw]).n_bytes for draw in draws + (rolled.steps if rolled else []))
+        steps = [step for rolled in self.rolled() for step in rolled.steps]
+        needed = max(joint_layout([draw]).n_bytes for draw in [*draws, *steps])
         if level != "check":
             needed = max(needed, self.timing_bytes("screen"), self.timing_bytes(level))
         if self._arena is None or self._arena.n_bytes < needed:

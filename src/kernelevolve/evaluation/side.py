@@ -125,8 +125,6 @@ class Side:
         with on({core} if core is not None else set()):
             self._bind(loaded, timeout_s)
             self._load(loaded)
-            if "serial_reveal" not in self._defences:  # a test's switch: it runs with the inputs there, unclocked
-                self._caller.touch(slots, timeout_s=timeout_s)
             places = self._places(loaded)
             window = self._caller.run(slots, timeout_s=timeout_s, glance=lambda: self._arena.bytes[places])
         if not self._trusted:
@@ -160,7 +158,7 @@ class Side:
     def _load(self, wanted: dict[int, Draw]) -> None:
         poison = "poison" in self._defences
         for slot, draw in wanted.items():
-            self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task) if poison else {})
+            self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task), poison=poison)
         self.strangers.append(others_running())
         on_device = self._task.platform == "cuda"  # whose caches its own processes see to
         # warm: what was just written is in the cache as far as it fits

@@ -18,8 +18,7 @@ def check(bench: Bench, runner: Caller, arena: Arena, draws: list[Draw], *, time
     for draw in draws:
         _check_draw(bench, runner, arena, draw, timeout_s)
     n_compared = len(draws) * len(bench.task.written)
-    rolled = bench.rolled()
-    if rolled is not None:
+    for rolled in bench.rolled():
         _check_rollout(bench, runner, arena, rolled, timeout_s)
         n_compared += 1 + len(rolled.outputs)
     return n_compared
@@ -28,7 +27,7 @@ def check(bench: Bench, runner: Caller, arena: Arena, draws: list[Draw], *, time
 def _check_draw(bench: Bench, runner: Caller, arena: Arena, draw: Draw, timeout_s: float) -> None:
     task = bench.task
     layout = joint_layout([draw])
-    arena.prepare(0, layout, draw.contents, draw.outputs(task) if "poison" in bench.defences else {})
+    arena.prepare(0, layout, draw.contents, draw.outputs(task), poison="poison" in bench.defences)
     runner.bind({0: draw.arguments(task, layout, 0)}, timeout_s=timeout_s)
     runner.run([0], timeout_s=timeout_s)
     look(task, arena, layout, 0, draw, defences=bench.defences)
