@@ -33,6 +33,7 @@ from kernelevolve.toolchains.cache import default_cache  # noqa: E402
 TRIED = {
     "inspection": ("H17_host_file_in_the_binary", "incbin"),
     "poison": (
+        "C1_kept_constants",
         "C1_stale_probe",
         "C1_noop_relu",
         "C1_noop_matmul",
@@ -50,6 +51,7 @@ TRIED = {
     "honest_error": ("H20_half_precision", "H24_coarse_weights", "C10_bf16_norm", "P9_loose_rule_low_precision"),
     "rollout": ("C22_slow_drift", "C22_drifting_state", "C36_half_state", "C7_dropped_state"),
     "timed_outputs": (
+        "C22_thirty_good_calls",
         "C23_back_to_back",
         "C22_three_good_calls",
         "C22_half_the_rows",
@@ -90,6 +92,8 @@ TOGETHER: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 N_CAMPAIGNS, CLEAR_WIN, N_TRIES = 20, 1.5, 3
 """A timing attack got through when its lower bound is this high against eager in one of a few tries."""
+OFFENCES = ("T38_widens_affinity",)
+"""What these do is the offence, whether it pays or not."""
 ROOT = default_root()
 
 
@@ -101,7 +105,8 @@ def tried(name: str) -> tuple[Candidate, Path, int, bool, str]:
         assert expected
         return candidate_of(hostile, "cpp"), ROOT / "hostile" / "row_scale", 2, False, expected[1]
     entry = next(entry for entry in attacks(ROOT) if entry.name == name)
-    return entry.candidate(), entry.task_folder, entry.threads or 2, "no_win" in entry.caught, ""
+    needs_gain = "no_win" in entry.caught and name not in OFFENCES
+    return entry.candidate(), entry.task_folder, entry.threads or 2, needs_gain, ""
 
 
 def verdict_of(judge: Judge, name: str) -> tuple[bool, str]:

@@ -181,7 +181,7 @@ class Bench:
         layout, n_slots = self.layout(shape)
         side = Side(
             name=name, caller=server, arena=arena, task=self.task, layout=layout, n_slots=n_slots,
-            n_threads=self.n_threads, trusted=True, before=lambda: server.choose(name),
+            n_threads=self.n_threads, trusted=True, defences=self.defences, before=lambda: server.choose(name),
         )  # fmt: skip
         try:
             side.calibrate(self.feed(shape), timeout_s=COMPILE_TIMEOUT_S)
