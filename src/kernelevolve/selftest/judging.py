@@ -14,7 +14,7 @@ from kernelevolve.selftest.corpus import Entry
 from kernelevolve.tasks import load_task
 
 LIMITS = Limits(call_s=2.0, build_s=20.0)
-N_TRIES, QUIET_S = 4, 3.0
+N_TRIES, QUIET_S = 8, 3.0
 NO_WIN, WIN, VOID = "no_win", "win", "void"
 
 
