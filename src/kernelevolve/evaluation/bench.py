@@ -28,7 +28,7 @@ READY_PAIRS = 8
 VARYING_DRAWS = 8
 SIZE_MARGIN = 1.25
 """Room for later draws where sizes depend on the data."""
-EXTRA_VARIANTS = 2
+EXTRA_VARIANTS = 3
 """Distributions besides the nominal one that each listed shape is checked with."""
 REFRESH_BYTES = 16 * 2**20
 """How much is rewritten before a sample at most, where one slot is not more: more would not stay in cache."""
