@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from kernelevolve.errors import MachineError, ToolMissingError
 from kernelevolve.farm.base import Farm
 from kernelevolve.model.value import Value
 from kernelevolve.selftest.campaigns import Noise, wins
@@ -19,7 +20,7 @@ class Report(Value):
     schema_version: int = 1
     found: tuple[Found, ...]
     elsewhere: tuple[str, ...] = ()
-    """Entries that need hardware this machine lacks."""
+    """Entries that need hardware this machine lacks, or a quieter one."""
 
     def count(self, *, honest: bool, group: str = "") -> tuple[int, int]:
         """(right, all)."""
@@ -49,17 +50,24 @@ def selftest(
     lanes = {*LANGUAGE, *(ON_GPU if gpu() is not None else ())}
     here = [(entry, False) for entry in attacks if entry.lane in lanes]
     here += [(entry, True) for entry in honest if entry.lane in lanes]
+    undecided: list[str] = []
     for entry, is_honest in _by_task(here):
         started = time.monotonic()
-        said, why = judged(entry, farm, secret=secret, n_threads=entry.threads or n_threads)
+        try:
+            said, why = judged(entry, farm, secret=secret, n_threads=entry.threads or n_threads)
+        except ToolMissingError:
+            raise
+        except MachineError:  # quarantined again and again: this machine is too busy to say anything about it
+            undecided.append(entry.name)
+            continue
         item = Found(
             name=entry.name, row=entry.row, lane=entry.lane, honest=is_honest, said=said, message=why[:300],
             right=accepted(said) if is_honest else caught(entry, said), seconds=round(time.monotonic() - started, 2),
         )  # fmt: skip
         found.append(item)
         tell(item)
-    elsewhere = tuple(entry.name for entry in (*attacks, *honest) if entry.lane not in {*lanes, "campaign"})
-    return Report(found=tuple(found), elsewhere=elsewhere)
+    elsewhere = [entry.name for entry in (*attacks, *honest) if entry.lane not in {*lanes, "campaign"}]
+    return Report(found=tuple(found), elsewhere=(*undecided, *elsewhere))
 
 
 def _campaign(entry: Entry) -> Found:

@@ -78,4 +78,6 @@ def _render(report: Report, console: Console) -> None:
         if not item.right:
             console.print(f"judged wrongly: {item.name}: {item.said} {one_line(item.message, 140)}", soft_wrap=True)
     if report.elsewhere:
-        console.print(f"{len(report.elsewhere)} entries need a GPU and were not tried", soft_wrap=True)
+        console.print(
+            f"{len(report.elsewhere)} entries need another or a quieter machine and were not tried", soft_wrap=True
+        )
