@@ -37,6 +37,19 @@ def test_a_right_module_is_correct_and_the_record_says_host_lane(judge: Judge, r
     assert {"pid-ns", "net-ns", "seccomp", "no-capabilities"} <= set(found.isolation)
 
 
+def test_what_it_prints_while_it_is_timed_is_told_to_nobody(judge: Judge, row_scale: Task) -> None:
+    """Timed content serves all candidates of a search: one that tells it could serve the next one's cache."""
+    source = GOOD.replace("    y += 1\n", "    y += 1\n    print('shape', R, C, flush=True)\n")
+    files = (SourceFile(path="kernel.py", text=source),)
+    candidate = Candidate(language="python", files=files, origin=Origin(proposer="tests"))
+    job = Job(task=row_scale, candidate=candidate, level="screen", secret="s", baselines=("eager",))
+    checked = judge.verdict(job.model_copy(update={"level": "check"})).output
+    timed = judge.verdict(job)
+    assert timed.timing is not None
+    assert timed.output.count("shape 300 257") == 4, "the listed shape in the check: nominal and three others"
+    assert "shape 5 7" in checked
+
+
 def test_several_files_import_each_other(judge: Judge, row_scale: Task) -> None:
     first = "import file1\n\ndef row_scale(x, w, y, R, C):\n    file1.work(x, w, y)\n"
     assert verdict(judge, row_scale, first, "def work(x, w, y):\n    y.copy_(x * w + 1)\n").correct

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelevolve.errors import RecordError, UsageError
+from kernelevolve.errors import MachineError, RecordError, UsageError
 from kernelevolve.farm.inline import InlineFarm
 from kernelevolve.interfaces.cli.main import main
 from kernelevolve.model.job import Job
@@ -85,6 +85,21 @@ def test_the_command_prints_one_object_and_its_exit_code_is_the_gate(capsys: pyt
     assert report["schema"] == "kernelevolve.selftest/1"
     assert all(item["right"] for item in report["found"])
     assert len(report["found"]) >= 8
+
+
+def test_what_could_not_be_judged_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    """A gate that nothing went through is not open."""
+
+    class Busy:
+        def submit(self, job: Job) -> None:
+            raise MachineError("quarantined")
+
+    chosen, slept = some(attacks(ROOT), "library")[:1], []  # type: ignore[var-annotated]
+    report = selftest(chosen, [], Busy(), secret="s", n_threads=1, sleep=slept.append)  # type: ignore[arg-type]
+    assert len(slept) >= 3, "it has patience first"
+    assert report.undecided == (chosen[0].name,)
+    assert report.found == ()
+    assert main(["selftest", "--only", "no_entry_is_called_this"]) == 4
 
 
 def test_faults_of_the_corpus_say_where(tmp_path: Path) -> None:

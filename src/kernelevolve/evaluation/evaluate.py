@@ -96,6 +96,7 @@ class Evaluation:
                 if restart == 0:
                     with self._timed(Stage.CHECK):
                         self._n_checks += check(bench, runner, arena, draws, timeout_s=job.limits.call_s)
+                    self._printed = runner.printed
                 if measured:
                     with self._timed(Stage.MEASURE), self._lane.timing():
                         self._measure(runner, arena, samples, restart)
@@ -192,7 +193,8 @@ class Evaluation:
             try:
                 yield runner
             finally:
-                self._printed = runner.printed
+                if self._stage is Stage.CHECK:  # timed content is shared by candidates: none may tell what it saw of it
+                    self._printed = runner.printed
 
     @contextmanager
     def _new_runner(self, launch: Launch | CudaLaunch, arena: Arena) -> Iterator[AnyRunner]:

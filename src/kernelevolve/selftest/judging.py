@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 from kernelevolve.errors import MachineError, TaskError, ToolMissingError
 from kernelevolve.farm.base import Farm
@@ -15,6 +15,7 @@ from kernelevolve.tasks import load_task
 
 LIMITS = Limits(call_s=2.0, build_s=20.0)
 N_TRIES, QUIET_S = 8, 3.0
+Sleep = Callable[[float], None]
 NO_WIN, WIN, VOID = "no_win", "win", "void"
 
 
@@ -31,24 +32,26 @@ class Found(Value):
     seconds: float = 0.0
 
 
-def judged(entry: Entry, farm: Farm, *, secret: str, n_threads: int) -> tuple[str, str]:
+def judged(entry: Entry, farm: Farm, *, secret: str, n_threads: int, sleep: Sleep) -> tuple[str, str]:
     """(what was said, why). Raises MachineError."""
     task = load_task(str(entry.task_folder), platform=entry.platform)
     credit = NO_WIN in entry.caught
+
+    def verdict_at(level: str, secret: str) -> Verdict:
+        return _patiently(
+            farm, _job(entry, task, level=level, secret=secret, n_threads=n_threads, credit=credit), sleep
+        )
+
     try:
-        verdict = _verdict(entry, farm, task, level="screen", secret=secret, n_threads=n_threads, credit=credit)
-        if not verdict.correct or not credit:
-            return verdict.outcome.value, verdict.message
+        verdict = verdict_at("screen", secret)
         for level in ("confirm", "sealed"):
-            if not _wins(verdict):
+            if not credit or not _wins(verdict):
                 break
-            verdict = _verdict(
-                entry, farm, task, level=level, secret=f"{secret}/{level}", n_threads=n_threads, credit=credit
-            )
-            if not verdict.correct:
-                return verdict.outcome.value, verdict.message
+            verdict = verdict_at(level, f"{secret}/{level}")
     except TaskError as error:
         return VOID, str(error).splitlines()[0]
+    if not verdict.correct or not credit:
+        return verdict.outcome.value, verdict.message
     timing = verdict.timing
     assert timing is not None
     return (WIN if _wins(verdict) else NO_WIN), f"{timing.speedup:.3f}x [{timing.low:.3f}, {timing.high:.3f}]"
@@ -58,20 +61,26 @@ def _wins(verdict: Verdict) -> bool:
     return verdict.timing is not None and verdict.timing.wins
 
 
-def _verdict(entry: Entry, farm: Farm, task: Task, *, level: str, secret: str, n_threads: int, credit: bool) -> Verdict:
+def _job(entry: Entry, task: Task, *, level: str, secret: str, n_threads: int, credit: bool) -> Job:
     """Where credit is the question, against every baseline; else the reference is enough."""
     baselines = ("eager", "compile") if credit else ("eager",)
     given = {"task": task, "candidate": entry.candidate(), "level": level, "secret": secret, "limits": LIMITS}
     rivals = entry.rivals if credit else ()
-    job = Job.model_validate({**given, "baselines": baselines, "n_threads": n_threads, "user_baselines": rivals})
-    for _ in range(N_TRIES - 1):
+    return Job.model_validate({**given, "baselines": baselines, "n_threads": n_threads, "user_baselines": rivals})
+
+
+def _patiently(farm: Farm, job: Job, sleep: Sleep) -> Verdict:
+    """A busy machine is quarantined for a while. Raises MachineError when it stays so."""
+    for left in reversed(range(N_TRIES)):
         try:
             return farm.submit(job).result()
         except ToolMissingError:
             raise
-        except MachineError:  # a busy machine is quarantined for a while
-            time.sleep(QUIET_S)
-    return farm.submit(job).result()
+        except MachineError:
+            if not left:
+                raise
+            sleep(QUIET_S)
+    raise AssertionError("unreachable")
 
 
 def caught(entry: Entry, said: str) -> bool:

@@ -10,7 +10,7 @@ from kernelevolve.farm.base import Farm
 from kernelevolve.model.value import Value
 from kernelevolve.selftest.campaigns import Noise, wins
 from kernelevolve.selftest.corpus import LANGUAGE, ON_GPU, Entry
-from kernelevolve.selftest.judging import NO_WIN, WIN, Found, accepted, caught, judged
+from kernelevolve.selftest.judging import NO_WIN, WIN, Found, Sleep, accepted, caught, judged
 from kernelevolve.toolchains.libcuda import gpu
 
 N_CAMPAIGNS, MAX_WON = 20, 1
@@ -20,7 +20,9 @@ class Report(Value):
     schema_version: int = 1
     found: tuple[Found, ...]
     elsewhere: tuple[str, ...] = ()
-    """Entries that need hardware this machine lacks, or a quieter one."""
+    """Entries that need hardware this machine lacks."""
+    undecided: tuple[str, ...] = ()
+    """Entries that this machine was too busy to judge: quarantined again and again."""
 
     def count(self, *, honest: bool, group: str = "") -> tuple[int, int]:
         """(right, all)."""
@@ -40,6 +42,7 @@ def selftest(
     secret: str,
     n_threads: int,
     tell: Callable[[Found], None] = lambda _: None,
+    sleep: Sleep = time.sleep,
 ) -> Report:
     """Judge them all. `tell` hears of each as it comes. Raises MachineError."""
     found: list[Found] = []
@@ -54,7 +57,7 @@ def selftest(
     for entry, is_honest in _by_task(here):
         started = time.monotonic()
         try:
-            said, why = judged(entry, farm, secret=secret, n_threads=entry.threads or n_threads)
+            said, why = judged(entry, farm, secret=secret, n_threads=entry.threads or n_threads, sleep=sleep)
         except ToolMissingError:
             raise
         except MachineError:  # quarantined again and again: this machine is too busy to say anything about it
@@ -67,7 +70,7 @@ def selftest(
         found.append(item)
         tell(item)
     elsewhere = [entry.name for entry in (*attacks, *honest) if entry.lane not in {*lanes, "campaign"}]
-    return Report(found=tuple(found), elsewhere=(*undecided, *elsewhere))
+    return Report(found=tuple(found), elsewhere=tuple(elsewhere), undecided=tuple(undecided))
 
 
 def _campaign(entry: Entry) -> Found:

@@ -24,14 +24,17 @@ def selftest(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Judge every attack and honest kernel of the corpus on this machine. Exit code 3 when one is judged wrongly."""
+    """Judge every attack and honest kernel of the corpus on this machine.
+
+    Exit code 3 when one is judged wrongly, 4 when this machine could not judge some, or any, of them.
+    """
     import os
     import secrets
     import sys
     from contextlib import closing
 
     from kernelevolve.farm import make_farm
-    from kernelevolve.interfaces.cli.border import OK, REJECTED
+    from kernelevolve.interfaces.cli.border import MACHINE, OK, REJECTED
     from kernelevolve.interfaces.cli.output import emit
     from kernelevolve.selftest.corpus import attacks, default_root, honest
     from kernelevolve.selftest.judging import Found
@@ -52,7 +55,9 @@ def selftest(
             farm, secret=secrets.token_hex(16), n_threads=n_threads, tell=tell,
         )  # fmt: skip
     emit("selftest", as_json, report.model_dump(mode="json"), lambda console: _render(report, console))
-    return OK if report.ok else REJECTED
+    if not report.ok:
+        return REJECTED
+    return OK if report.found and not report.undecided else MACHINE
 
 
 def _render(report: Report, console: Console) -> None:
@@ -77,7 +82,7 @@ def _render(report: Report, console: Console) -> None:
     for item in report.found:
         if not item.right:
             console.print(f"judged wrongly: {item.name}: {item.said} {one_line(item.message, 140)}", soft_wrap=True)
+    for name in report.undecided:
+        console.print(f"not judged, the machine is too busy: {name}", soft_wrap=True)
     if report.elsewhere:
-        console.print(
-            f"{len(report.elsewhere)} entries need another or a quieter machine and were not tried", soft_wrap=True
-        )
+        console.print(f"{len(report.elsewhere)} entries need a GPU and were not tried", soft_wrap=True)
