@@ -39,6 +39,10 @@ class Layout:
     regions: Mapping[str, Region]
     n_bytes: int
 
+    def start(self, slot: int, name: str) -> int:
+        """Where a tensor of a slot lies, in bytes from the start of the arena."""
+        return slot * self.n_bytes + self.regions[name].offset
+
     @staticmethod
     def of(sizes: Mapping[str, int]) -> Layout:
         """Lay tensors out one after the other, a guard band before and after each."""
@@ -72,7 +76,7 @@ class Arena:
 
     def view(self, slot: int, layout: Layout, name: str, n_bytes: int) -> Bytes:
         """The first `n_bytes` of a tensor in a slot, writable."""
-        start = slot * layout.n_bytes + layout.regions[name].offset
+        start = layout.start(slot, name)
         return self.bytes[start : start + n_bytes]
 
     def prepare(
@@ -85,12 +89,11 @@ class Arena:
         poison: bool = True,
     ) -> None:
         """Fill a slot: bands everywhere, then the inputs' bytes, then poison where outputs will be."""
-        start = slot * layout.n_bytes
-        for region in layout.regions.values():
-            at = start + region.offset
+        for name in layout.regions:
+            at = layout.start(slot, name)
             self.bytes[at - GUARD : at] = BAND
         for name, n_bytes in [(name, data.nbytes) for name, data in contents.items()] + list(outputs.items()):
-            end = start + layout.regions[name].offset + n_bytes
+            end = layout.start(slot, name) + n_bytes
             self.bytes[end : end + GUARD] = BAND
         for name, data in contents.items():
             self.view(slot, layout, name, data.nbytes)[:] = data
@@ -99,9 +102,8 @@ class Arena:
 
     def trespasses(self, slot: int, layout: Layout, sizes: Mapping[str, int]) -> str | None:
         """The tensor beside which a guard band was overwritten, or None."""
-        start = slot * layout.n_bytes
         for name, n_bytes in sizes.items():
-            at = start + layout.regions[name].offset
+            at = layout.start(slot, name)
             before, after = self.bytes[at - GUARD : at], self.bytes[at + n_bytes : at + n_bytes + GUARD]
             if (before != BAND).any() or (after != BAND).any():
                 return name

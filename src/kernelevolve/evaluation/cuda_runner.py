@@ -8,28 +8,24 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation import cuda_arguments
 from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.candidate_process import START_TIMEOUT_S, CandidateProcess, compiled
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Freezer, Gone, Window
 from kernelevolve.evaluation.launch import CudaLaunch
-from kernelevolve.evaluation.runner import LOG_BYTES
 from kernelevolve.model.job import Limits
-from kernelevolve.model.value import sha256_text
 from kernelevolve.model.verdict import Outcome
-from kernelevolve.toolchains.process import kill_group, run_tool
+from kernelevolve.toolchains.process import kill_group
 
-START_TIMEOUT_S = 60.0
 COPY_TIMEOUT_S = 60.0
 GONE_TIMEOUT_S = 60.0
 """A driver may need seconds to take the device away from a kernel that does not end."""
@@ -41,32 +37,19 @@ _OUTCOMES = {"refused": Outcome.REFUSED, "crashed": Outcome.CRASHED, "bounds": O
 
 
 def cuda_runner_binary(cache: Path, compiler: str) -> Path:
-    """The compiled runner, built once per source and compiler. Raises MachineError."""
-    source = Path(__file__).with_name("cuda_runner.cpp")
-    header = source.with_name("cuda_driver.h")
-    key = sha256_text(source.read_text() + header.read_text() + compiler)[:24]
-    binary = cache / "runner" / key / "ke-cuda-runner"
-    if binary.exists():
-        return binary
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=binary.parent) as name:
-        command = [compiler, "-std=c++20", "-O2", str(source), "-o", "ke-cuda-runner", "-ldl"]
-        finished = run_tool(command, folder=Path(name), timeout_s=120)
-        if finished.returncode != 0:
-            raise MachineError(f"cannot compile the runner for device code: {finished.text[:400]}")
-        (Path(name) / "ke-cuda-runner").replace(binary)
-    return binary
+    """The compiled runner. Raises MachineError."""
+    return compiled("ke-cuda-runner", ("cuda_runner.cpp", "cuda_driver.h"), cache=cache, compiler=compiler)
 
 
-class CudaRunner:
+class CudaRunner(CandidateProcess):
     """Use as a context manager. Methods raise CandidateFault when the candidate is to blame, MachineError when the
     device is. After either the process is of no more use."""
 
     def __init__(self, *, binary: Path, launch: CudaLaunch, arena: Arena, limits: Limits) -> None:
+        super().__init__()
         self._launch = launch
         self._limits = limits
         self._channel = Channel()
-        self._log = os.memfd_create("ke-log", os.MFD_CLOEXEC)
         objective = launch.task.objective
         named = (*self._channel.child_ends, arena.fd, self._log)
         command = [
@@ -80,20 +63,6 @@ class CudaRunner:
         self._channel.close_child_ends()
         self._freezer = Freezer(self._process.pid, enabled=False)  # nothing in it can poll or finish late
         self._watched: set[int] = set()
-        self.isolation: tuple[str, ...] = ()
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _start(self) -> None:
         try:
@@ -135,11 +104,6 @@ class CudaRunner:
     @property
     def core(self) -> int | None:
         return self._freezer.core
-
-    @property
-    def printed(self) -> str:
-        """The start of what device code printed."""
-        return os.pread(self._log, LOG_BYTES, 0).decode(errors="replace").replace("\0", "")
 
     def close(self) -> None:
         if self._process.poll() is None:

@@ -31,14 +31,17 @@ class Draw:
 
     def arguments(self, task: Task, layout: Layout, slot: int) -> Arguments:
         """The ABI's arguments for this draw in a slot."""
-        start = slot * layout.n_bytes
-        offsets = [start + layout.regions[spec.name].offset for spec in tensor_specs(task.inputs, task.outputs)]
+        offsets = [layout.start(slot, spec.name) for spec in tensor_specs(task.inputs, task.outputs)]
         scalars = [spec for spec in task.inputs if is_scalar(spec)]
         integers = [self.inputs[spec.name] for spec in scalars if spec.dtype not in FLOAT_DTYPES]
         integers += [self.sizes[axis.name] for axis in task.axes]
         reals = [self.inputs[spec.name] for spec in scalars if spec.dtype in FLOAT_DTYPES]
         return Arguments(
-            start=start, n_bytes=layout.n_bytes, offsets=tuple(offsets), integers=tuple(integers), reals=tuple(reals)
+            start=slot * layout.n_bytes,
+            n_bytes=layout.n_bytes,
+            offsets=tuple(offsets),
+            integers=tuple(integers),
+            reals=tuple(reals),
         )
 
     def outputs(self, task: Task) -> dict[str, int]:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Literal
 
 from kernelevolve.errors import MachineError, TaskError
 from kernelevolve.evaluation.arena import Arena
@@ -38,8 +37,8 @@ from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Job
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Shape
-from kernelevolve.model.verdict import BUSY, Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
-from kernelevolve.toolchains import TOOLCHAINS, make_toolchain
+from kernelevolve.model.verdict import BUSY, LaneName, Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
+from kernelevolve.toolchains import make_toolchain
 from kernelevolve.toolchains.base import BuildFailure
 from kernelevolve.toolchains.cpp import find_compiler
 
@@ -66,6 +65,7 @@ class Evaluation:
         self._stage = Stage.INSPECT
         self._printed = ""
         self._isolation: tuple[str, ...] = ()
+        self._kind: LaneName = "host"
         self._n_checks = 0
         self._strangers: list[int] = []
 
@@ -74,6 +74,7 @@ class Evaluation:
         job = self._job
         built = built or build(job, cache=self._cache, lane=self._lane, defences=self._bench.defences)
         self._reports += built.reports
+        self._kind = built.kind
         self._stage = built.reports[-1].stage
         if built.fault is not None:
             return self._finish(built.fault.outcome, built.fault.message, fault=built.fault)
@@ -151,7 +152,9 @@ class Evaluation:
             raise TaskError(
                 rival.origin.recipe, [f"baseline does not build: {first.file}:{first.line}: {first.message}"]
             )
-        return stack.enter_context(self._new_runner(make_launch(rival.language, built, self._job.task), arena))
+        runner = self._new_runner(make_launch(rival.language, built, self._job.task), arena)
+        stack.enter_context(runner)
+        return runner
 
     def _timing(self, samples: dict[str, Samples]) -> Timing:
         job, bench = self._job, self._bench
@@ -196,20 +199,16 @@ class Evaluation:
                 if self._stage is Stage.CHECK:  # timed content is shared by candidates: none may tell what it saw of it
                     self._printed = runner.printed
 
-    @contextmanager
-    def _new_runner(self, launch: Launch | CudaLaunch, arena: Arena) -> Iterator[AnyRunner]:
-        compiler = find_compiler() or "g++"
+    def _new_runner(self, launch: Launch | CudaLaunch, arena: Arena) -> AnyRunner:
+        """To be entered by the caller."""
+        compiler, limits = find_compiler() or "g++", self._job.limits
         if isinstance(launch, CudaLaunch):
             binary = cuda_runner_binary(self._cache, compiler)
-            with CudaRunner(binary=binary, launch=launch, arena=arena, limits=self._job.limits) as device_runner:
-                yield device_runner
-            return
-        binary = runner_binary(self._cache, compiler)
-        with Runner(
-            binary=binary, launch=launch, arena=arena, limits=self._job.limits, n_threads=self._job.n_threads,
-            defences=self._bench.defences,
-        ) as runner:  # fmt: skip
-            yield runner
+            return CudaRunner(binary=binary, launch=launch, arena=arena, limits=limits)
+        return Runner(
+            binary=runner_binary(self._cache, compiler), launch=launch, arena=arena, limits=limits,
+            n_threads=self._job.n_threads, defences=self._bench.defences,
+        )  # fmt: skip
 
     @contextmanager
     def _timed(self, stage: Stage) -> Iterator[None]:
@@ -222,11 +221,6 @@ class Evaluation:
             note = f"{BUSY} {others:.1f}" if others > QUIET else ""
             self._reports.append(StageReport(stage=stage, seconds=round(time.monotonic() - started, 4), note=note))
 
-    def _lane_name(self) -> Literal["host", "device_code"]:
-        language = self._job.candidate.language
-        known = language in TOOLCHAINS and make_toolchain(language, cache=self._cache).lane == "device_code"
-        return "device_code" if known else "host"
-
     def _finish(
         self, outcome: Outcome, message: str, *, fault: CandidateFault | None = None, timing: Timing | None = None
     ) -> Verdict:
@@ -234,7 +228,7 @@ class Evaluation:
             task_id=self._job.task.content_id, candidate_id=self._job.candidate.id, outcome=outcome, stage=self._stage,
             message=message, compile_messages=fault.compile_messages if fault else (),
             mismatch=fault.mismatch if fault else None, output=self._printed, stages=tuple(self._reports),
-            n_checks=self._n_checks, isolation=self._isolation, timing=timing, lane=self._lane_name(),
+            n_checks=self._n_checks, isolation=self._isolation, timing=timing, lane=self._kind,
         )  # fmt: skip
 
 

@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.candidate_process import START_TIMEOUT_S, CandidateProcess, compiled
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
 from kernelevolve.evaluation.cores import allowed, on
 from kernelevolve.evaluation.defences import ALL, Defences
@@ -23,12 +23,8 @@ from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Freezer, Gone, Window, grandchild
 from kernelevolve.evaluation.launch import Launch
 from kernelevolve.model.job import Limits
-from kernelevolve.model.value import sha256_text
 from kernelevolve.model.verdict import Outcome
-from kernelevolve.toolchains.process import kill_group, run_tool
-
-LOG_BYTES = 4096
-START_TIMEOUT_S = 60.0
+from kernelevolve.toolchains.process import kill_group
 
 
 def thread_settings(n_threads: int) -> dict[str, str]:
@@ -39,23 +35,11 @@ def thread_settings(n_threads: int) -> dict[str, str]:
 
 
 def runner_binary(cache: Path, compiler: str) -> Path:
-    """The compiled runner, built once per source and compiler. Raises MachineError."""
-    source = Path(__file__).with_name("runner.cpp")
-    key = sha256_text(source.read_text() + compiler)[:24]
-    binary = cache / "runner" / key / "ke-runner"
-    if binary.exists():
-        return binary
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=binary.parent) as name:
-        command = [compiler, "-std=c++20", "-O2", str(source), "-o", "ke-runner", "-ldl"]
-        finished = run_tool(command, folder=Path(name), timeout_s=120)
-        if finished.returncode != 0:
-            raise MachineError(f"cannot compile the candidate runner: {finished.text[:400]}")
-        (Path(name) / "ke-runner").replace(binary)
-    return binary
+    """The compiled runner. Raises MachineError."""
+    return compiled("ke-runner", ("runner.cpp",), cache=cache, compiler=compiler)
 
 
-class Runner:
+class Runner(CandidateProcess):
     """One candidate in its own process, pid namespace and jail. Use as a context manager: leaving kills it whole.
 
     Methods raise CandidateFault when the candidate is to blame.
@@ -64,12 +48,12 @@ class Runner:
     def __init__(
         self, *, binary: Path, launch: Launch, arena: Arena, limits: Limits, n_threads: int, defences: Defences = ALL
     ) -> None:
+        super().__init__()
         self._limits = limits
         self._defences = defences
         self._channel = Channel()
         status_read, status_write = os.pipe()
         self._status = status_read
-        self._log = os.memfd_create("ke-log", os.MFD_CLOEXEC)
         self._jail = Path(tempfile.mkdtemp(prefix="ke-jail-"))
         self._jail.chmod(0o755)
         plan = os.memfd_create("ke-plan", os.MFD_CLOEXEC)
@@ -93,20 +77,6 @@ class Runner:
         os.close(plan)
         self._channel.close_child_ends()
         os.close(status_write)
-        self.isolation: tuple[str, ...] = ()
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _start(self) -> None:
         try:
@@ -152,13 +122,7 @@ class Runner:
                 raise CandidateFault(Outcome.REFUSED, f"{_refusal(rc)} for a shape inside the domain")
         raise CandidateFault(Outcome.EXITED_EARLY, f"the runner's reply was not its own: {answer[:80]!r}")
 
-    @property
-    def printed(self) -> str:
-        """The start of what the candidate wrote to stdout and stderr."""
-        return os.pread(self._log, LOG_BYTES, 0).decode(errors="replace").replace("\0", "")
-
     def close(self) -> None:
-        """Kill everything the candidate started and wait until it is gone."""
         if self._process.poll() is None:
             self._process.terminate()  # our own outer process: it kills the namespace's init, reaps it and ends
         try:

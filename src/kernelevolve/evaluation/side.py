@@ -141,9 +141,8 @@ class Side:
         for slot, draw in loaded.items():
             for spec in self._task.written:
                 n_bytes = draw.n_bytes[spec.name]
-                start = slot * self._layout.n_bytes + self._layout.regions[spec.name].offset
                 if n_bytes:
-                    chosen.append(start + self._generator.integers(n_bytes, size=share))
+                    chosen.append(self._layout.start(slot, spec.name) + self._generator.integers(n_bytes, size=share))
         places: Places = np.concatenate(chosen)
         return places
 

@@ -123,6 +123,10 @@ class Timing(Value):
         return self.low > MIN_CLAIM and 2 * sum(faster) > len(faster)
 
 
+LaneName = Literal["host", "device_code"]
+"""device_code: our own code enters the candidate's kernel. host: the candidate's own host code decides."""
+
+
 class Verdict(Value):
     schema_version: Literal[1] = 1
     task_id: str
@@ -135,7 +139,7 @@ class Verdict(Value):
     output: str = Field(default="", description="what the candidate printed, at most 4 KiB")
     stages: tuple[StageReport, ...] = ()
     n_checks: int = Field(default=0, description="calls whose whole output was compared")
-    lane: Literal["host", "device_code"] = "host"
+    lane: LaneName = "host"
     isolation: tuple[str, ...] = Field(default=(), description="sandbox mechanisms that were active")
     timing: Timing | None = None
 

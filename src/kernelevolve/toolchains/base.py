@@ -9,7 +9,7 @@ from pydantic import Field
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.task import Task
 from kernelevolve.model.value import Value
-from kernelevolve.model.verdict import CompileMessage
+from kernelevolve.model.verdict import CompileMessage, LaneName
 
 
 class Artifact(Value):
@@ -35,7 +35,7 @@ class Toolchain(Protocol):
 
     language: str
     suffixes: tuple[str, ...]
-    lane: str
+    lane: LaneName
     """device_code: our own code enters the candidate's kernel and no other code of its runs by design. host: the
     candidate's own host code decides what happens in a call."""
 

@@ -16,7 +16,7 @@ from kernelevolve.errors import MachineError
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.task import Task
 from kernelevolve.model.value import Value, canonical_json, sha256_text
-from kernelevolve.model.verdict import CompileMessage
+from kernelevolve.model.verdict import CompileMessage, LaneName
 from kernelevolve.toolchains import abi
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.process import Finished, run_tool
@@ -54,7 +54,7 @@ class CppToolchain:
     """`-march=native`: artifacts are for the machine they were built on, and the cache key says so."""
 
     language = "cpp"
-    lane = "device_code"
+    lane: LaneName = "device_code"
     suffixes = (".cpp", ".cc", ".h", ".hpp")
 
     def __init__(self, *, cache: Path, compiler: str | None = None) -> None:

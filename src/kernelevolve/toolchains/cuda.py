@@ -17,7 +17,7 @@ from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.launch import FILE_NAME, LaunchPlan, plan_fault, read_plan
 from kernelevolve.model.task import Task
 from kernelevolve.model.value import Value, canonical_json, sha256_text
-from kernelevolve.model.verdict import CompileMessage
+from kernelevolve.model.verdict import CompileMessage, LaneName
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES, replace_file
 from kernelevolve.toolchains.cuda_source import source_fault
@@ -55,7 +55,7 @@ class CudaBuilt(Value):
 
 class CudaToolchain:
     language = "cuda"
-    lane = "device_code"
+    lane: LaneName = "device_code"
     suffixes = (".cu", ".cuh", ".toml")
 
     def __init__(self, *, cache: Path, architecture: str | None = None) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.task import Task
-from kernelevolve.model.verdict import CompileMessage
+from kernelevolve.model.verdict import CompileMessage, LaneName
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 
 
@@ -14,7 +14,7 @@ class FakeToolchain:
     """The "artifact" is the source itself. Source with the word `syntax error` fails to build."""
 
     language = "fake"
-    lane = "device_code"
+    lane: LaneName = "device_code"
     suffixes = (".fake",)
 
     def __init__(self, *, cache: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.task import Task
-from kernelevolve.model.verdict import CompileMessage
+from kernelevolve.model.verdict import CompileMessage, LaneName
 from kernelevolve.toolchains.abi import parameter_names
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES, replace_file
@@ -21,7 +21,7 @@ class PythonToolchain:
 
     language = "python"
     suffixes = (".py",)
-    lane = "host"
+    lane: LaneName = "host"
 
     def __init__(self, *, cache: Path) -> None:
         self._folder = cache / "python"

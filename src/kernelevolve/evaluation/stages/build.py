@@ -10,7 +10,7 @@ from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.model.job import Job
-from kernelevolve.model.verdict import Outcome, Stage, StageReport
+from kernelevolve.model.verdict import LaneName, Outcome, Stage, StageReport
 from kernelevolve.toolchains import TOOLCHAINS, make_toolchain
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 
@@ -22,6 +22,7 @@ class Built:
     reports: tuple[StageReport, ...]
     artifact: Artifact | None = None
     fault: CandidateFault | None = None
+    kind: LaneName = "host"
 
 
 def _misplaced(job: Job) -> str | None:
@@ -35,15 +36,17 @@ def _misplaced(job: Job) -> str | None:
 def build(job: Job, *, cache: Path, lane: Lane, defences: Defences = ALL) -> Built:
     """Raises MachineError when there is no compiler; what the candidate did wrong is in `fault`."""
     started = time.monotonic()
+    kind: LaneName = "host"
     if job.candidate.language not in TOOLCHAINS:
         known = ", ".join(sorted(TOOLCHAINS))
         refusal: str | None = f"unknown language '{job.candidate.language}'; known: {known}"
     else:
         toolchain = make_toolchain(job.candidate.language, cache=cache)
+        kind = toolchain.lane
         refusal = _misplaced(job) or (toolchain.inspect(job.task, job.candidate) if "inspection" in defences else None)
     reports = [StageReport(stage=Stage.INSPECT, seconds=round(time.monotonic() - started, 4))]
     if refusal is not None:
-        return Built(reports=tuple(reports), fault=CandidateFault(Outcome.REJECTED, refusal))
+        return Built(reports=tuple(reports), kind=kind, fault=CandidateFault(Outcome.REJECTED, refusal))
     with lane.building():
         started = time.monotonic()
         result = toolchain.build(job.task, job.candidate, timeout_s=job.limits.build_s)
@@ -54,5 +57,5 @@ def build(job: Job, *, cache: Path, lane: Lane, defences: Defences = ALL) -> Bui
         first = result.messages[0]
         where = f"{first.file}:{first.line}: {first.message}"
         fault = CandidateFault(Outcome.BUILD_FAILED, where, compile_messages=result.messages)
-        return Built(reports=tuple(reports), fault=fault)
-    return Built(reports=tuple(reports), artifact=result)
+        return Built(reports=tuple(reports), kind=kind, fault=fault)
+    return Built(reports=tuple(reports), kind=kind, artifact=result)
