@@ -1,0 +1,51 @@
+"""The comparison itself: a machine that tells a kernel from itself is noticed, and one that is only noisy is not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from kernelevolve.evaluation.stages.measure import QUARANTINE, self_difference
+
+
+class Clock:
+    """A side whose calls take what `seconds` says for the n-th of them."""
+
+    n_calls = 1
+
+    def __init__(self, seconds: Callable[[int], float]) -> None:
+        self._seconds = seconds
+        self._n = 0
+
+    def slots(self, rng: random.Random) -> list[int]:
+        return [0]
+
+    def sample(self, draws: list[object], order: list[int], *, timeout_s: float) -> float:
+        self._n += 1
+        return self._seconds(self._n)
+
+
+class Content:
+    def take(self, count: int) -> list[object]:
+        return [object()] * count
+
+
+def difference(seconds: Callable[[int], float]) -> float:
+    return abs(self_difference(Clock(seconds), Content(), random.Random(1)))  # type: ignore[arg-type]
+
+
+def test_a_machine_that_changes_between_calls_is_quarantined() -> None:
+    """Every other pair sees the fast machine first, the others the slow one: the sides are told apart."""
+    assert difference(lambda n: 1.2 if n % 4 in (1, 0) else 1.0) > QUARANTINE
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_alone_is_no_reason(seed: int) -> None:
+    rng = random.Random(seed)
+    assert difference(lambda _: rng.lognormvariate(0.0, 0.2)) == 0.0
+
+
+def test_whichever_call_comes_first_does_not_matter() -> None:
+    assert difference(lambda n: 1.1 if n % 2 else 1.0) <= QUARANTINE
