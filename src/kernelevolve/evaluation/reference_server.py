@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,35 @@ from kernelevolve.evaluation.lifetime import die_with_parent
 from kernelevolve.evaluation.python_arguments import ArgumentPlan
 from kernelevolve.evaluation.task_module import TaskModule
 from kernelevolve.model.task import Task
+from kernelevolve.toolchains.abi import is_scalar
 
 QUEUE_US, QUEUE_US_PER_CALL = 3000, 60
 """What Python needs to queue a call's kernels, with room; and the device's clocks must have come up from idling."""
 CYCLES_PER_US = 2000
 FLUSH_FACTOR = 3
 """Times the second-level cache that is written to make it forget."""
+
+
+def compiled(reference: Callable[..., Any], task: Task, *, tag: str) -> Callable[..., Any]:
+    """torch.compile at its best for one shape: exact sizes, and numbers that may differ from call to call, since a
+    compilation for each new value of a scalar would be a baseline that anything beats. Sizes that depend on the data
+    are symbolic. `tag` tells the shape from others."""
+    numbers = any(is_scalar(spec) for spec in task.inputs)
+    if isinstance(reference, FunctionType):
+        # What the compiler has learnt about changing arguments goes by a function's place and name: each shape gets
+        # a name of its own, or the second shape's sizes would be taken for changing ones.
+        code = reference.__code__.replace(co_name=f"{reference.__name__}_{tag}")
+        twin = FunctionType(
+            code, reference.__globals__, code.co_name, reference.__defaults__, reference.__closure__
+        )  # fmt: skip
+        twin.__kwdefaults__ = reference.__kwdefaults__
+        reference = twin
+    made: Callable[..., Any] = torch.compile(reference, dynamic=True if _varies(task) else None if numbers else False)
+    return made
+
+
+def _varies(task: Task) -> bool:
+    return any(axis.role != "shape" for axis in task.axes)
 
 
 class Server:
@@ -42,26 +66,31 @@ class Server:
         self._bytes = np.frombuffer(mmap.mmap(arena_fd, arena_bytes), dtype=np.uint8)
         self._slots: dict[int, dict[str, Any]] = {}
         self._ranges: dict[int, tuple[int, int]] = {}
-        self._function: Callable[..., Any] = self._module.reference
-        self._compiled: Callable[..., Any] | None = None
+        self._compiles = False
+        self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._shapes: dict[int, tuple[int, ...]] = {}
 
     def bind(self, text: str) -> None:
         words = text.split()
         self._ranges[int(words[0])] = (int(words[1]), int(words[2]))
         found, sizes = self._plan.named(words, self._bytes)
         arguments = {spec.name: found[spec.name] for spec in self._task.inputs}
+        self._shapes[int(words[0])] = () if _varies(self._task) else tuple(sizes.values())
         self._slots[int(words[0])] = arguments | self._module.sizes_for(self._module.reference, sizes)
 
     def choose(self, name: str) -> None:
-        if name == "eager":
-            self._function = self._module.reference
-        elif name == "compile":
-            # Data-dependent sizes change from call to call: symbolic there, exact sizes elsewhere, the better of both.
-            varies = any(axis.role != "shape" for axis in self._task.axes)
-            self._compiled = self._compiled or torch.compile(self._module.reference, dynamic=varies)
-            self._function = self._compiled
-        else:
+        if name not in ("eager", "compile"):
             raise ValueError(f"unknown baseline {name}")
+        self._compiles = name == "compile"
+
+    def _function(self, sizes: tuple[int, ...]) -> Callable[..., Any]:
+        """What to call for a slot: the reference, or its compilation for the slot's shape."""
+        if not self._compiles:
+            return self._module.reference
+        if sizes not in self._compiled:
+            tag = "_".join(map(str, sizes))
+            self._compiled[sizes] = compiled(self._module.reference, self._task, tag=tag)
+        return self._compiled[sizes]
 
     def touch(self, text: str) -> None:
         for word in text.split()[1:]:
@@ -69,10 +98,11 @@ class Server:
             self._bytes[start : start + n_bytes : 64].sum()
 
     def run(self, text: str) -> None:
-        order = [self._slots[int(word)] for word in text.split()[1:]]
+        numbers = [int(word) for word in text.split()[1:]]
+        order = [(self._function(self._shapes[slot]), self._slots[slot]) for slot in numbers]
         result = None
-        for arguments in order:
-            result = self._function(**arguments)
+        for function, arguments in order:
+            result = function(**arguments)
         del result
 
 

@@ -15,6 +15,8 @@ TOOLCHAINS = {
     "cuda": "kernelevolve.toolchains.cuda:CudaToolchain",
     "fake": "kernelevolve.toolchains.fake:FakeToolchain",
 }
+SOURCES = {".cpp": "cpp", ".cc": "cpp", ".cu": "cuda", ".py": "python", ".fake": "fake"}
+"""The language a source file is written in, by its suffix."""
 
 
 def make_toolchain(language: str, *, cache: Path) -> Toolchain:
@@ -23,11 +25,3 @@ def make_toolchain(language: str, *, cache: Path) -> Toolchain:
         raise UnknownNameError("language", language, tuple(TOOLCHAINS))
     module, _, name = TOOLCHAINS[language].partition(":")
     return cast(Toolchain, getattr(import_module(module), name)(cache=cache))
-
-
-def language_of(path: Path) -> str:
-    """The language a source file is written in, by its suffix. Raises UnknownNameError."""
-    suffixes = {".cpp": "cpp", ".cc": "cpp", ".h": "cpp", ".hpp": "cpp", ".py": "python", ".cu": "cuda"}
-    if path.suffix not in suffixes:
-        raise UnknownNameError("source suffix", path.suffix, tuple(suffixes))
-    return suffixes[path.suffix]

@@ -10,9 +10,10 @@ from kernelevolve.errors import UsageError
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.launch import FILE_NAME as PLAN
 from kernelevolve.model.task import SourceFile
+from kernelevolve.toolchains import SOURCES
 
-LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cu": "cuda", ".fake": "fake"}
 HEADERS = (".h", ".hpp", ".cuh")
+ENTRY_FILE = "kernel.py"
 OURS = ("ke_abi.h", "ke_shim.cpp")
 FLAGS_LINE = "// flags:"
 """A line of a source file that names compiler flags beyond the standard ones."""
@@ -23,20 +24,15 @@ def read_candidate(path: Path) -> Candidate:
     too). Raises UsageError."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
-    wanted = (*LANGUAGES, *HEADERS)
     if path.is_dir():
-        paths = sorted(
-            found
-            for found in path.rglob("*")
-            if (found.suffix in wanted and found.name not in OURS) or found == path / PLAN
-        )
+        paths = _sources(path)
         names = [found.relative_to(path).as_posix() for found in paths]
     else:
         paths = [path, path.with_name(PLAN)] if path.suffix == ".cu" and path.with_name(PLAN).exists() else [path]
         names = [found.name for found in paths]
-    languages = {LANGUAGES[found.suffix] for found in paths if found.suffix in LANGUAGES}
+    languages = {SOURCES[found.suffix] for found in paths if found.suffix in SOURCES}
     if len(languages) != 1:
-        raise UsageError(f"{path}: expected source files of one language ({' '.join(LANGUAGES)})")
+        raise UsageError(f"{path}: expected source files of one language ({' '.join(SOURCES)})")
     try:
         texts = [found.read_text(encoding="utf-8") for found in paths]
     except (OSError, UnicodeDecodeError) as error:
@@ -47,6 +43,18 @@ def read_candidate(path: Path) -> Candidate:
         flags=_flags(path, texts),
         origin=Origin(proposer="user", recipe=path.stem, intent=f"given as {path.name}"),
     )
+
+
+def _sources(folder: Path) -> list[Path]:
+    """In order; of a Python candidate `kernel.py` comes first. Beside other sources Python is a wrapper's, as in an
+    export, and no part of the candidate."""
+    found = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if (path.suffix in (*SOURCES, *HEADERS) and path.name not in OURS) or path == folder / PLAN
+    ]
+    others = [path for path in found if path.suffix != ".py"]
+    return others or sorted(found, key=lambda path: path.name != ENTRY_FILE)
 
 
 def read_baselines(paths: Sequence[Path]) -> tuple[Candidate, ...]:
