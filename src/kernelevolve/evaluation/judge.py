@@ -55,6 +55,7 @@ class Judge:
         self._lane = Lane()
         self._bench: Bench | None = None
         self._bench_key = ""
+        self._admitted = False  # the bench's task, so that not every job reads the table again
         runner_binary(cache, find_compiler() or "g++")
 
     def verdict(self, job: Job, built: Future[Built] | None = None) -> Verdict:
@@ -71,8 +72,10 @@ class Judge:
             self.close()
             self._bench = Bench(job.task, n_threads=job.n_threads, cache=self._cache, defences=self._defences)
             self._bench_key = bench_key
-        if job.level != "check" and "admission" in self._defences:
+            self._admitted = False
+        if job.level != "check" and not self._admitted and "admission" in self._defences:
             self._refuse_void(job)
+            self._admitted = True
         self._bench.use(job.secret)
         with self._lane.timing():
             self._bench.prepare(job.level, job.baselines)
