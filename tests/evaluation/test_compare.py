@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelevolve.evaluation.compare import Answer, compare, relative_l2, unwritten
-from kernelevolve.evaluation.tensors import tensor_bytes
+from kernelevolve.evaluation.compare import Answer, compare, relative_l2
+from kernelevolve.evaluation.tensors import tensor_bytes, unwritten
 from kernelevolve.model.task import Rule, TensorSpec
 
 SCALED = Rule(kind="scaled", rtol=1e-5, rms=1e-5)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelevolve.evaluation.cuda_runner import clock_dispute
+from kernelevolve.evaluation.device import HostDevice
 from kernelevolve.evaluation.judge import Judge
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.job import Job, Limits
@@ -35,7 +36,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def judge(cache: Path, facts: PlatformFacts, driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
     monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
-    judge = Judge(cache=cache, facts=facts)
+    judge = Judge(cache=cache, facts=facts, device=HostDevice())
     yield judge
     judge.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.defences import Defences
 from kernelevolve.evaluation.draws import joint_layout
-from kernelevolve.evaluation.stock import Feed, Stock
+from kernelevolve.evaluation.stock import Allowance, Feed, Stock
 from kernelevolve.model.task import Task
 
 SHAPE = {"R": 7, "C": 5}
@@ -37,7 +37,7 @@ def test_no_content_twice_in_a_process_and_the_same_in_the_next(row_scale: Task,
 def test_beyond_what_is_kept_draws_are_made_again_and_stay_the_same(row_scale: Task, cache: Path) -> None:
     made = bench(row_scale, cache)
     whole = made.stock(SHAPE)
-    small = Stock(whole._make, budget_bytes=1)
+    small = Stock(whole._make, allowance=Allowance(1))
     layout = joint_layout([whole[0]])
     assert contents(Feed(small, layout=layout), 5) == contents(Feed(whole, layout=layout), 5)
     assert small[4].answers["y"].judge(whole[4].contents["x"], SHAPE) is not None, "an input is no answer"

@@ -9,8 +9,9 @@ import pytest
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.task import SourceFile, Task
 from kernelevolve.toolchains.base import Artifact, BuildFailure
-from kernelevolve.toolchains.cuda import CudaBuilt, CudaToolchain, cubin_of, parse_messages
+from kernelevolve.toolchains.cuda import CudaToolchain, parse_messages
 from kernelevolve.toolchains.cuda_source import source_fault, without_comments
+from kernelevolve.toolchains.device_artifact import DeviceBuilt, cubin_path
 from kernelevolve.toolchains.nvrtc import find_nvrtc
 
 NVRTC = find_nvrtc()
@@ -113,10 +114,10 @@ def test_the_same_content_compiles_once_and_damage_is_noticed(toolchain: CudaToo
     assert isinstance(first, Artifact)
     assert isinstance(again, Artifact)
     assert (first.cached, again.cached, first.sha256) == (False, True, again.sha256)
-    built = CudaBuilt.from_json(Path(first.path).read_text())
-    assert built.lowered == ("k",)
+    built = DeviceBuilt.from_json(Path(first.path).read_text())
+    assert [kernel.function for kernel in built.kernels] == ["k"]
     assert any("registers" in message.message for message in first.messages)
-    cubin_of(Path(first.path)).write_bytes(b"something else")
+    cubin_path(Path(first.path), built.kernels[0]).write_bytes(b"something else")
     repaired = toolchain.build(task, candidate(), timeout_s=60)
     assert isinstance(repaired, Artifact)
     assert not repaired.cached
@@ -130,7 +131,7 @@ def test_headers_of_the_candidate_and_templates(toolchain: CudaToolchain, task: 
         task, candidate(source, PLAN.replace('"k"', '"k<4>"'), more={"own.cuh": own}), timeout_s=60
     )  # fmt: skip
     assert isinstance(built, Artifact)
-    assert CudaBuilt.from_json(Path(built.path).read_text()).lowered == ("_Z1kILi4EEvPfi",)
+    assert DeviceBuilt.from_json(Path(built.path).read_text()).kernels[0].function == "_Z1kILi4EEvPfi"
 
 
 @needs_nvrtc

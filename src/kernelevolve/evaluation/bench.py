@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from kernelevolve.errors import TaskError
 from kernelevolve.evaluation.arena import Arena, Layout
+from kernelevolve.evaluation.channel import Caller
+from kernelevolve.evaluation.cuda_runner import CudaRunner, cuda_runner_binary
 from kernelevolve.evaluation.defences import ALL, Defences
+from kernelevolve.evaluation.device import CudaDevice, Device
+from kernelevolve.evaluation.device_arena import DeviceArena
+from kernelevolve.evaluation.device_side import DeviceSide
 from kernelevolve.evaluation.draws import Distribution, Draw, distributions, edge_shapes, joint_layout, make_draw
+from kernelevolve.evaluation.looking import AnyArena
 from kernelevolve.evaluation.reference import BaselineFailed, ReferenceServer
-from kernelevolve.evaluation.side import Side
-from kernelevolve.evaluation.stock import Feed, Stock
+from kernelevolve.evaluation.side import Side, nothing
+from kernelevolve.evaluation.spares import Spares
+from kernelevolve.evaluation.stock import DEVICE_SHARE, Allowance, Feed, Stock
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.model.task import Shape, Task
 
@@ -35,6 +44,8 @@ REFRESH_BYTES = 16 * 2**20
 ROOMY_BYTES = 24 * 2**20
 """An arena is at least this large: the next level's shapes then fit, and the baselines need not be compiled again."""
 MAX_SLOTS = 32
+COLD_FACTOR = 5
+"""Slots of a device's arena hold this many times what its cache holds, where more than two are not enough."""
 COMPILE_TIMEOUT_S = 300.0
 
 
@@ -49,7 +60,10 @@ class Rolled:
 
 
 class Bench:
-    def __init__(self, task: Task, *, n_threads: int, cache: Path, defences: Defences = ALL) -> None:
+    def __init__(
+        self, task: Task, *, n_threads: int, cache: Path, defences: Defences = ALL, device: Device | None = None
+    ) -> None:
+        """`device`: the one that the task's platform has, unless a test gives another."""
         torch.set_num_threads(n_threads)
         self.defences = defences
         self.task = task
@@ -57,11 +71,15 @@ class Bench:
         self._secret = ""
         self._cache = cache
         self._folder = tempfile.TemporaryDirectory(prefix="ke-task-")
-        self.module = TaskModule(task, Path(self._folder.name))
+        self._device = device or (CudaDevice() if task.platform == "cuda" else None)
+        where = self._device.name if self._device else "cpu"
+        self.module = TaskModule(task, Path(self._folder.name), device=where)
+        self._allowance: Allowance | None = None
+        self._spares: Spares | None = None
         self._draws: dict[str, Draw] = {}
         self._stocks: dict[str, Stock] = {}
         self._reference: ReferenceServer | None = None
-        self._arena: Arena | None = None
+        self._arena: AnyArena | None = None
         self._sides: dict[tuple[str, str], Side] = {}
         self.baseline_notes: dict[str, str] = {}
         self._rolled: list[Rolled] | None = None
@@ -73,6 +91,7 @@ class Bench:
             self._secret = secret
             self._draws.clear()
             self._stocks.clear()
+            self._allowance = None
             self._sides.clear()
             self._rolled = None
 
@@ -103,7 +122,9 @@ class Bench:
                     self.module, shape, secret=secret, label=f"timed-{index}", variant=variant, slim=True
                 )  # fmt: skip
 
-            self._stocks[key] = Stock(make)
+            if self._device is not None and self._allowance is None:
+                self._allowance = Allowance(int(DEVICE_SHARE * self._device.memory_bytes))
+            self._stocks[key] = Stock(make, allowance=self._allowance)
         return self._stocks[key]
 
     def feed(self, shape: Shape) -> Feed:
@@ -163,6 +184,8 @@ class Bench:
         varies = any(axis.role != "shape" for axis in self.task.axes)
         draws = [stock[index] for index in range(VARYING_DRAWS if varies else 1)]
         layout = joint_layout(draws, margin=SIZE_MARGIN if varies else 1.0)
+        if self._device is not None:
+            return layout, max(2, min(MAX_SLOTS, -(-COLD_FACTOR * self._device.l2_bytes // layout.n_bytes)))
         return layout, max(1, min(MAX_SLOTS, REFRESH_BYTES // max(layout.n_bytes, 1)))
 
     def timing_bytes(self, level: str) -> int:
@@ -178,11 +201,7 @@ class Bench:
         if name in self.baseline_notes:
             return None
         server, arena = self._server(level)
-        layout, n_slots = self.layout(shape)
-        side = Side(
-            name=name, caller=server, arena=arena, task=self.task, layout=layout, n_slots=n_slots,
-            n_threads=self.n_threads, trusted=True, defences=self.defences, before=lambda: server.choose(name),
-        )  # fmt: skip
+        side = self.side(name, server, arena, shape, trusted=True, before=lambda: server.choose(name))
         try:
             side.calibrate(self.feed(shape), timeout_s=COMPILE_TIMEOUT_S)
         except BaselineFailed as error:
@@ -193,9 +212,34 @@ class Bench:
         self._sides[key] = side
         return side
 
+    def side(
+        self, name: str, caller: Caller, arena: AnyArena, shape: Shape, *, trusted: bool = False,
+        before: Callable[[], None] = nothing,
+    ) -> Side:  # fmt: skip
+        """Whoever is compared on a shape, not calibrated yet."""
+        layout, n_slots = self.layout(shape)
+        given: dict[str, Any] = {
+            "name": name, "caller": caller, "arena": arena, "task": self.task, "layout": layout, "n_slots": n_slots,
+            "n_threads": self.n_threads, "trusted": trusted, "defences": self.defences, "before": before,
+        }  # fmt: skip
+        return DeviceSide(device=self._device, **given) if self._device is not None else Side(**given)
+
+    def arms(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The baselines asked for, and those the task brings along."""
+        return tuple(dict.fromkeys((*names, *self.module.arms)))
+
+    def runners(self, compiler: str) -> Spares:
+        """Processes for device code, on the arena as it is now."""
+        arena = self._arena
+        assert isinstance(arena, DeviceArena)
+        if self._spares is None:
+            binary = cuda_runner_binary(self._cache, compiler)
+            self._spares = Spares(lambda: CudaRunner(binary=binary, arena=arena, objective=self.task.objective))
+        return self._spares
+
     def fastest(self, names: tuple[str, ...], shape: Shape, level: str) -> Side | None:
         """The baseline that is hardest to beat on a shape; timed once and remembered."""
-        sides = [side for name in names if (side := self.baseline(name, shape, level)) is not None]
+        sides = [side for name in self.arms(names) if (side := self.baseline(name, shape, level)) is not None]
         key = str(sorted(shape.items()))
         if len(sides) > 1 and key not in self._fastest:
             rng = random.Random(1)
@@ -216,7 +260,7 @@ class Bench:
                 if side is not None:
                     self.stock(shape)[READY_PAIRS * side.n_calls]
 
-    def arena(self, level: str) -> Arena:
+    def arena(self, level: str) -> AnyArena:
         """The memory all sides of a comparison work in, one after the other: the same pages, so that where they happen
         to lie tells no side from another. Whoever puts a candidate on it wipes it first."""
         draws = self.check_draws(level)
@@ -226,20 +270,21 @@ class Bench:
             needed = max(needed, self.timing_bytes("screen"), self.timing_bytes(level))
         if self._arena is None or self._arena.n_bytes < needed:
             self._stop_server()
-            self._arena = Arena(max(needed, ROOMY_BYTES))
+            n_bytes = max(needed, ROOMY_BYTES)
+            self._arena = DeviceArena(n_bytes, self._device) if self._device is not None else Arena(n_bytes)
         return self._arena
 
-    def _server(self, level: str) -> tuple[ReferenceServer, Arena]:
+    def _server(self, level: str) -> tuple[ReferenceServer, AnyArena]:
         arena = self.arena(level)
         if self._reference is None:
-            self._reference = ReferenceServer(
-                task=self.task, arena=arena, n_threads=self.n_threads, cache=self._cache,
-                device="cuda" if self.task.platform == "cuda" else "cpu",
-            )  # fmt: skip
+            self._reference = ReferenceServer(task=self.task, arena=arena, n_threads=self.n_threads, cache=self._cache)
         return self._reference, arena
 
     def _stop_server(self) -> None:
         self._sides.clear()
+        if self._spares is not None:
+            self._spares.close()
+            self._spares = None
         if self._reference is not None:
             self._reference.close()
             self._reference = None

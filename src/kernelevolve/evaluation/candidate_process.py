@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from kernelevolve.errors import MachineError
+from kernelevolve.evaluation.channel import Arguments
 from kernelevolve.model.value import sha256_text
 from kernelevolve.toolchains.process import run_tool
 
@@ -44,6 +45,7 @@ class CandidateProcess(ABC):
 
     def __init__(self) -> None:
         self._log = os.memfd_create("ke-log", os.MFD_CLOEXEC)
+        self.bound: dict[int, Arguments] = {}
 
     def __enter__(self) -> Self:
         try:

@@ -37,8 +37,11 @@ class Arguments(Value):
 class Caller(Protocol):
     """Something that runs calls on slots of an arena: a candidate's runner or the reference server."""
 
+    bound: dict[int, Arguments]
+    """What each slot was bound to last, by whomever."""
+
     def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
-        """Tell the child where the arguments of these slots lie. Their content need not be there yet."""
+        """Tell the child where the arguments of these slots lie, and note it in `bound`. The content may come later."""
         ...
 
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:

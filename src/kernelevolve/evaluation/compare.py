@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from kernelevolve.evaluation.arena import POISON, Bytes
-from kernelevolve.evaluation.tensors import tensor_bytes
+from kernelevolve.evaluation.arena import Bytes
+from kernelevolve.evaluation.tensors import as_tensor, same_bytes, tensor_bytes
 from kernelevolve.model.task import FLOAT_DTYPES, Rule, Shape, TensorSpec
 from kernelevolve.model.verdict import Mismatch
 
@@ -76,6 +76,19 @@ class Answer:
         oracle = self.oracle()
         return _scaled(self, answer.double(), oracle, self._allowed(oracle), shape, honest_error=honest_error)
 
+    def quick(self, got: Bytes, *, honest_error: bool = True) -> torch.Tensor:
+        """0-dim bool, not waited for: right for certain. False means that `judge` must say. For device tensors."""
+        if self.exact:
+            return (got == torch.as_tensor(tensor_bytes(self.wanted))).all()
+        if not self.all_finite or self.spec.dtype == "float64":
+            return torch.zeros((), dtype=torch.bool, device=self.low.device)
+        answer = as_tensor(got, self.spec.dtype, self.shape)
+        narrow = answer if answer.dtype == torch.float32 else answer.float()
+        right = ((narrow >= self.low) & (narrow <= self.high)).all()
+        if honest_error and np.isfinite(self.rms_allowed) and narrow.numel():
+            right = right & (self._sampled(narrow) <= 0.8 * self.rms_allowed)
+        return right
+
     def oracle(self) -> torch.Tensor:
         if self._oracle is not None:
             return self._oracle
@@ -91,9 +104,12 @@ class Answer:
         """Root mean square over some of the elements, against the middle of the allowance."""
         if not np.isfinite(self.rms_allowed) or not narrow.numel():
             return 0.0
+        return float(self._sampled(narrow))
+
+    def _sampled(self, narrow: torch.Tensor) -> torch.Tensor:
         step = max(1, narrow.numel() // MAX_SAMPLED)
         middle = (self.low.reshape(-1)[::step] + self.high.reshape(-1)[::step]) * 0.5
-        return float((narrow.reshape(-1)[::step] - middle).double().pow(2).mean().sqrt())
+        return (narrow.reshape(-1)[::step] - middle).double().pow(2).mean().sqrt()
 
 
 def _rms(values: torch.Tensor) -> float:
@@ -103,26 +119,6 @@ def _rms(values: torch.Tensor) -> float:
 def compare(spec: TensorSpec, got: Bytes, expected: torch.Tensor, rule: Rule, shape: Shape) -> Mismatch | None:
     """One comparison; who compares with the same answer again keeps the `Answer`."""
     return Answer(spec, expected, rule).judge(got, shape)
-
-
-def same_bytes(one: Bytes, other: Bytes) -> bool:
-    if one.size != other.size:
-        return False
-    words = one.size // 8 * 8
-    return bool(
-        (one[:words].view(np.uint64) == other[:words].view(np.uint64)).all() and (one[words:] == other[words:]).all()
-    )
-
-
-def unwritten(got: Bytes) -> bool:
-    """Whether the poison is still there, everywhere."""
-    return got.size > 0 and bool((got == POISON).all())
-
-
-def as_tensor(data: Bytes, dtype: str, shape: torch.Size | tuple[int, ...]) -> torch.Tensor:
-    """Raw bytes as a tensor over the same memory: the process that could write there stands still."""
-    flat = torch.from_numpy(data) if data.size else torch.empty(0, dtype=torch.uint8)
-    return flat.view(getattr(torch, dtype)).reshape(tuple(shape))
 
 
 def relative_l2(spec: TensorSpec, got: Bytes, expected: torch.Tensor) -> float:
@@ -161,8 +157,8 @@ def _scaled(
 def _exact(answer: Answer, got: Bytes, shape: Shape) -> Mismatch:
     wanted = answer.wanted
     size = wanted.element_size()
-    rows = (got.reshape(-1, size) == tensor_bytes(wanted).reshape(-1, size)).all(axis=1)
-    right = torch.from_numpy(rows).reshape(wanted.shape)
+    rows = torch.as_tensor(got).reshape(-1, size) == torch.as_tensor(tensor_bytes(wanted)).reshape(-1, size)
+    right = rows.all(1).reshape(wanted.shape)
     return _mismatch(
         answer.spec, shape, right, as_tensor(got, answer.spec.dtype, wanted.shape), wanted, worst_error=None
     )
@@ -182,7 +178,7 @@ def _mismatch(
     *,
     worst_error: float | None,
 ) -> Mismatch:
-    first = tuple(int(i) for i in (~right).nonzero()[0]) if right.dim() else ()
+    first = tuple(int(i) for i in (~right).nonzero()[0].tolist()) if right.dim() else ()
     return Mismatch(
         tensor=spec.name, shape=shape, n_wrong=int((~right).sum()), n_total=right.numel(), first_index=first,
         got=f"{answer[first].item():.9g}", expected=f"{wanted[first].item():.9g}", worst_error=worst_error,

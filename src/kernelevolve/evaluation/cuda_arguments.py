@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kernelevolve.evaluation.arena import tensor_specs
 from kernelevolve.evaluation.channel import Arguments
 from kernelevolve.evaluation.fault import CandidateFault
-from kernelevolve.model.launch import LaunchPlan, evaluate
+from kernelevolve.model.launch import Argument, LaunchPlan, evaluate
 from kernelevolve.model.task import FLOAT_DTYPES, Task
 from kernelevolve.model.verdict import Outcome
 from kernelevolve.toolchains.abi import is_scalar
@@ -33,9 +33,7 @@ def line(slot: int, arguments: Arguments, plan: LaunchPlan, task: Task, *, memor
         words += [str(_size(text, known, where, low=1, high=MAX_SIZE)) for text in (*launch.grid, *launch.block)]
         words.append(str(_size(launch.shared_bytes, known, where, low=0, high=MAX_SIZE)))
         words.append(str(len(launch.args)))
-        words += [
-            values.get(text) or f"I {_size(text, known, where, low=-(2**63), high=2**63 - 1)}" for text in launch.args
-        ]
+        words += [values.get(item.what) or _number(item, known, where) for item in launch.arguments]
     return (" ".join(words) + "\n").encode()
 
 
@@ -53,6 +51,17 @@ def _named(arguments: Arguments, task: Task) -> tuple[dict[str, int], dict[str, 
         for name, value in zip(real, arguments.reals, strict=True)
     }
     return sizes, values
+
+
+def _number(item: Argument, sizes: Mapping[str, int], where: str) -> str:
+    """What an argument claims of a number is held against every shape: machine code was made for it."""
+    bits = 31 if item.width == "i32" else 63
+    value = _size(item.what, sizes, where, low=-(2**bits), high=2**bits - 1)
+    if value % item.multiple:
+        raise _refused(
+            f"{where}: '{item.what}' is {value}, no multiple of {item.multiple} as it was compiled for", sizes
+        )
+    return f"I {value}"
 
 
 def _size(text: str, sizes: Mapping[str, int], where: str, *, low: int, high: int) -> int:

@@ -1,20 +1,21 @@
 // The process a device-code candidate is launched from. All of its host code is ours: it loads the candidate's machine
 // code and launches what the judge's list says. The candidate's only code runs on the device.
 //
-//   judge --control--> runner   "A slot start bytes n_scratch b.. n_launch {kernel gx gy gz bx by bz shared n {kind v}..}\n"
+//   judge --control--> runner   "K\tcubin\tkernel\tcubin\tkernel..\n"  the candidate's machine code; answers "L\n", or "F text\n"
+//                               "A slot start bytes n_scratch b.. n_launch {kernel gx gy gz bx by bz shared n {kind v}..}\n"
 //                               "T 0 \n"         answers for the lines before: scratch could be had, arguments fit
-//                               "U n slot..\n"   slots' bytes to the device, scratch to 0xFF, caches as the task says
+//                               "U n slot..\n"   makes ready for R on these slots: the graph of their launches, scratch to
+//                                               0xFF, caches as the task says
 //                               "R n slot..\n"   launches for each slot in order, then waits for the whole device
-//                               "V n slot..\n"   slots' bytes back
-//   judge <--reply---- runner   "I name name..\n" what is in force, then "L\n"; or "F text\n" code that does not load, or
-//                               "M text\n" no usable device. "D n 0 us\n" done, with the device's own clock for R;
-//                               "X refused|crashed|bounds|machine text\n"
-// Kinds of an argument: P byte of the arena, S scratch by number, I integer, D bits of a double.
-// argv: control reply shared log shared_bytes cold queued cubin kernel..
-// queued: for each R the device first waits until all launches are in its queue, so that its clock sees no gap between.
+//   judge <--reply---- runner   "I name name..\n" at the start: what is in force; or "M text\n" no usable device
+//                               "D n 0 us\n" done, with the device's own clock for R;
+//                               "X refused|crashed|machine text\n"
+// The tensors lie in device memory of the judge's: it writes them before a call and looks at them after it, from its own
+// process. Kinds of an argument: P byte of the arena, S scratch by number, I integer, D bits of a double.
+// argv: control reply log arena_handle arena_bytes cold device_clock
+// device_clock: the launches are one graph, with the events that time it inside: no cost of the host's is in between.
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,29 @@ void say(int fd, const std::string& text) {
         if (n <= 0) _exit(91);
         done += (size_t)n;
     }
+}
+
+bool read_file(const char* path, std::vector<char>* image) {
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    struct stat facts;
+    if (fd < 0 || fstat(fd, &facts) != 0) return false;
+    image->resize((size_t)facts.st_size);
+    for (size_t at = 0; at < image->size();) {
+        const ssize_t n = read(fd, image->data() + at, image->size() - at);
+        if (n <= 0) return false;
+        at += (size_t)n;
+    }
+    close(fd);
+    return true;
+}
+
+uint64_t as_float(uint64_t bits_of_double) {
+    double wide;
+    memcpy(&wide, &bits_of_double, sizeof wide);
+    const float narrow = (float)wide;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    return bits;
 }
 
 struct Argument {
@@ -68,15 +93,14 @@ struct Kernel {
 class Machine {
 public:
     int reply = -1;
-    char* host = nullptr;
-    size_t arena_bytes = 0, cold_bytes = 0;
-    bool queued = false;
+    size_t arena_bytes = 0;
+    bool graphs = false;
     std::vector<Kernel> kernels;
     std::vector<Slot> slots;
     std::string complaint;  // what was wrong with an "A" line, told at the next "T"
 
     // Everything but the candidate. Returns what failed, or nothing.
-    std::string open(bool cold) {
+    std::string open(const IpcHandle& arena, bool cold) {
         std::string missing = load_driver();
         if (!missing.empty()) return missing;
         int device = 0, l2 = 0;
@@ -90,39 +114,42 @@ public:
         if ((code = cu.cuCtxSetCurrent(context))) return failed("cuCtxSetCurrent");
         cu.cuCtxSetLimit(LIMIT_PERSISTING_L2, 0);  // nothing of a call stays for the next one by request
         cu.cuDeviceGetAttribute(&l2, ATTRIBUTE_L2_BYTES, device);
-        if ((code = cu.cuMemAlloc_v2(&arena_, arena_bytes + 2 * MARGIN))) return failed("device memory for the tensors");
-        if ((code = cu.cuMemsetD8_v2(arena_, BAND, arena_bytes + 2 * MARGIN))) return failed("cuMemset");
-        base_ = arena_ + MARGIN;
-        if (cold && (code = cu.cuMemAlloc_v2(&flush_, cold_bytes = 3 * (size_t)l2))) return failed("device memory for flushing");
-        cu.cuMemHostRegister_v2(host, arena_bytes, 0);  // faster copies; works without
+        Address whole = 0;
+        if ((code = cu.cuIpcOpenMemHandle_v2(&whole, arena, IPC_LAZY_PEER))) return failed("the judge's device memory");
+        base_ = whole + MARGIN;
+        if (cold) {
+            flush_bytes_ = FLUSH_FACTOR * (size_t)l2;
+            if ((code = cu.cuMemAlloc_v2(&flush_, 2 * flush_bytes_ + SCRATCH_ALIGN))) return failed("device memory for flushing");
+            if ((code = cu.cuMemsetD8_v2(flush_, 0, 2 * flush_bytes_ + SCRATCH_ALIGN))) return failed("cuMemset");
+        }
         if ((code = cu.cuEventCreate(&before_, 0)) || (code = cu.cuEventCreate(&after_, 0))) return failed("cuEventCreate");
+        if ((code = cu.cuStreamCreate(&stream_, STREAM_NON_BLOCKING))) return failed("cuStreamCreate");
         Handle module = nullptr;
-        if ((code = cu.cuModuleLoadData(&module, QUEUE_PTX))) return failed("our own waiting kernel");
+        if ((code = cu.cuModuleLoadData(&module, OWN_PTX))) return failed("our own kernels");
         if ((code = cu.cuModuleGetFunction(&wait_, module, "ke_wait"))) return failed("our own waiting kernel");
+        if ((code = cu.cuModuleGetFunction(&read_, module, "ke_read"))) return failed("our own reading kernel");
+        if ((code = wait(WAKE_NS)) || (code = cu.cuCtxSynchronize())) return failed("our own waiting kernel");
         return "";
     }
 
-    // The candidate's machine code. Returns what failed, or nothing.
-    std::string load(const char* cubin) {
-        const int fd = ::open(cubin, O_RDONLY | O_CLOEXEC);
-        struct stat facts;
-        if (fd < 0 || fstat(fd, &facts) != 0) return "the machine code cannot be read";
-        std::vector<char> image((size_t)facts.st_size);
-        for (size_t at = 0; at < image.size();) {
-            const ssize_t n = read(fd, image.data() + at, image.size() - at);
-            if (n <= 0) return "the machine code cannot be read";
-            at += (size_t)n;
-        }
-        close(fd);
-        Handle module = nullptr;
-        Result code = cu.cuModuleLoadData(&module, image.data());
-        if (code) return "the machine code does not load: " + name_of(code);
-        for (Kernel& kernel : kernels) {
-            if ((code = cu.cuModuleGetFunction(&kernel.function, module, kernel.name.c_str())))
-                return "no kernel " + kernel.name + ": " + name_of(code);
+    // The candidate's machine code: pairs of a file and a kernel in it. Returns what failed, or nothing.
+    std::string load(const std::vector<std::string>& words) {
+        std::map<std::string, Handle> modules;
+        for (size_t i = 0; i + 1 < words.size(); i += 2) {
+            if (!modules.count(words[i])) {
+                std::vector<char> image;
+                if (!read_file(words[i].c_str(), &image)) return "the machine code cannot be read";
+                const Result code = cu.cuModuleLoadData(&modules[words[i]], image.data());
+                if (code) return "the machine code does not load: " + name_of(code);
+            }
+            Kernel kernel;
+            kernel.name = words[i + 1];
+            const Result code = cu.cuModuleGetFunction(&kernel.function, modules[words[i]], kernel.name.c_str());
+            if (code) return "no kernel " + kernel.name + ": " + name_of(code);
             size_t offset = 0, bytes = 0;
             while (cu.cuFuncGetParamInfo(kernel.function, kernel.parameter_bytes.size(), &offset, &bytes) == 0)
                 kernel.parameter_bytes.push_back(bytes);
+            kernels.push_back(std::move(kernel));
         }
         return "";
     }
@@ -160,56 +187,71 @@ public:
         complaint.clear();
     }
 
-    void upload(const std::vector<size_t>& order) {
+    void make_ready(const std::vector<size_t>& order) {
         Result code = 0;
-        for (const size_t index : order) {
-            const Slot& s = slots.at(index);
-            if ((code = cu.cuMemcpyHtoD_v2(base_ + s.start, host + s.start, s.n_bytes))) return fail("machine", code, "copying to the device");
-        }
         if (scratch_bytes_ && (code = cu.cuMemsetD8_v2(scratch_, POISON, scratch_bytes_))) return fail("machine", code, "filling scratch");
-        if (flush_ && (code = cu.cuMemsetD8_v2(flush_, ++flush_value_, cold_bytes))) return fail("machine", code, "flushing the cache");
+        if (graphs && !capture(order)) return;
+        if (flush_ && (code = flush())) return fail("machine", code, "flushing the cache");
         cu.cuCtxResetPersistingL2Cache();
-        if (!queued && (code = wait(0))) return fail("machine", code, "waiting");
         if ((code = cu.cuCtxSynchronize())) return fail("machine", code, "before a call");
         done(order.size(), 0);
     }
 
     void run(const std::vector<size_t>& order) {
         Result code = 0;
-        size_t n_launches = 0;
-        for (const size_t index : order) n_launches += slots.at(index).calls.size();
-        if (queued && (code = wait(n_launches))) return fail("machine", code, "waiting");
-        cu.cuEventRecord(before_, nullptr);
-        for (const size_t index : order)
-            for (Call& call : slots.at(index).calls)
-                if ((code = launch(call))) return fail(refuses(code) ? "refused" : "crashed", code, "launching " + kernels[call.kernel].name);
-        cu.cuEventRecord(after_, nullptr);
+        if (graphs) {
+            if ((code = cu.cuGraphLaunch(executable_, stream_))) return fail("crashed", code, "launching");
+        } else {
+            cu.cuEventRecord(before_, stream_);
+            if (!launch_all(order)) return;
+            cu.cuEventRecord(after_, stream_);
+        }
         if ((code = cu.cuCtxSynchronize())) return fail("crashed", code, "in a call");
         float milliseconds = 0;
         if ((code = cu.cuEventElapsedTime(&milliseconds, before_, after_))) return fail("machine", code, "reading the device's clock");
         done(order.size(), (double)milliseconds * 1e3);
     }
 
-    void download(const std::vector<size_t>& order) {
-        Result code = 0;
-        for (const size_t index : order) {
-            const Slot& s = slots.at(index);
-            if ((code = cu.cuMemcpyDtoH_v2(host + s.start, base_ + s.start, s.n_bytes))) return fail("machine", code, "copying from the device");
-        }
-        static std::vector<unsigned char> margin(MARGIN);
-        for (const Address at : {arena_, base_ + arena_bytes}) {
-            if ((code = cu.cuMemcpyDtoH_v2(margin.data(), at, MARGIN))) return fail("machine", code, "copying from the device");
-            for (const unsigned char byte : margin)
-                if (byte != BAND) return say(reply, "X bounds wrote outside all tensors\n");
-        }
-        done(order.size(), 0);
+private:
+    Address base_ = 0, scratch_ = 0, flush_ = 0;
+    size_t scratch_bytes_ = 0, flush_bytes_ = 0;
+    unsigned char flush_value_ = 0;
+    Handle before_ = nullptr, after_ = nullptr, wait_ = nullptr, read_ = nullptr, stream_ = nullptr;
+    Handle graph_ = nullptr, executable_ = nullptr;
+
+    // Writes one half, then reads the other: nothing that waits to be written back is left to whoever comes next.
+    Result flush() {
+        Result code = cu.cuMemsetD8_v2(flush_, ++flush_value_, flush_bytes_);
+        if (code) return code;
+        uint64_t from = flush_ + flush_bytes_, n = flush_bytes_ / 16, sink = flush_ + 2 * flush_bytes_;
+        void* pointers[] = {&from, &n, &sink};
+        return cu.cuLaunchKernel(read_, READ_BLOCKS, 1, 1, READ_THREADS, 1, 1, 0, nullptr, pointers, nullptr);
     }
 
-private:
-    Address arena_ = 0, base_ = 0, scratch_ = 0, flush_ = 0;
-    size_t scratch_bytes_ = 0;
-    unsigned char flush_value_ = 0;
-    Handle before_ = nullptr, after_ = nullptr, wait_ = nullptr;
+    bool capture(const std::vector<size_t>& order) {
+        if (executable_) cu.cuGraphExecDestroy(executable_), cu.cuGraphDestroy(graph_);
+        executable_ = graph_ = nullptr;
+        Result code = cu.cuStreamBeginCapture_v2(stream_, CAPTURE_THREAD_LOCAL);
+        if (code) return fail("machine", code, "beginning a graph"), false;
+        cu.cuEventRecordWithFlags(before_, stream_, EVENT_EXTERNAL);
+        const bool launched = launch_all(order);
+        cu.cuEventRecordWithFlags(after_, stream_, EVENT_EXTERNAL);
+        code = cu.cuStreamEndCapture(stream_, &graph_);
+        if (!launched) return false;
+        if (code || (code = cu.cuGraphInstantiateWithFlags(&executable_, graph_, 0)))
+            return fail(refuses(code) ? "refused" : "machine", code, "making a graph of the launches"), false;
+        cu.cuGraphUpload(executable_, stream_);
+        return true;
+    }
+
+    // Reports the first launch that is refused.
+    bool launch_all(const std::vector<size_t>& order) {
+        for (const size_t index : order)
+            for (Call& call : slots.at(index).calls)
+                if (const Result code = launch(call))
+                    return fail(refuses(code) ? "refused" : "crashed", code, "launching " + kernels[call.kernel].name), false;
+        return true;
+    }
 
     void done(size_t n, double us) {
         char text[96];
@@ -223,10 +265,9 @@ private:
         say(reply, std::string("X ") + kind + " " + name_of(code) + " " + where + "\n");
     }
 
-    Result wait(size_t n_launches) {
-        uint64_t nanoseconds = QUEUE_NS + QUEUE_NS_PER_LAUNCH * n_launches;
+    Result wait(uint64_t nanoseconds) {
         void* pointers[] = {&nanoseconds};
-        return cu.cuLaunchKernel(wait_, 1, 1, 1, 1, 1, 1, 0, nullptr, pointers, nullptr);
+        return cu.cuLaunchKernel(wait_, 1, 1, 1, 1, 1, 1, 0, stream_, pointers, nullptr);
     }
 
     // Scratch is shared by all slots: what one call leaves there the next may find, so it is filled before every R.
@@ -256,11 +297,11 @@ private:
             }
             for (size_t i = 0; i < bytes.size(); ++i) {
                 const Argument& argument = call.given[i];
-                const bool narrow = argument.kind == 'I' && bytes[i] == 4;
-                const bool too_large = narrow && (argument.value < INT32_MIN || argument.value > (int64_t)UINT32_MAX);
+                const bool narrow = (argument.kind == 'I' || argument.kind == 'D') && bytes[i] == 4;
+                const bool too_large = narrow && argument.kind == 'I' && (argument.value < INT32_MIN || argument.value > (int64_t)UINT32_MAX);
                 if ((bytes[i] != 8 && !narrow) || too_large) {
                     complaint = "parameter " + std::to_string(i + 1) + " of " + kernel.name + " has " + std::to_string(bytes[i]) +
-                                " bytes: pointers and doubles have 8, whole numbers 8 or 4 where they fit";
+                                " bytes: pointers have 8, numbers 8 or 4 where they fit";
                     return;
                 }
             }
@@ -281,10 +322,12 @@ private:
         }
         for (Call& call : slot.calls) {
             call.values.clear();
-            for (const Argument& argument : call.given) {
+            for (size_t i = 0; i < call.given.size(); ++i) {
+                const Argument& argument = call.given[i];
                 uint64_t value = (uint64_t)argument.value;
                 if (argument.kind == 'P') value = base_ + value;
                 if (argument.kind == 'S') value = scratch.at(value);
+                if (argument.kind == 'D' && kernels[call.kernel].parameter_bytes[i] == 4) value = as_float(value);
                 call.values.push_back(value);
             }
         }
@@ -295,7 +338,7 @@ private:
         for (size_t i = 0; i < call.values.size(); ++i) pointers[i] = &call.values[i];
         return cu.cuLaunchKernel(
             kernels[call.kernel].function, (unsigned)call.grid[0], (unsigned)call.grid[1], (unsigned)call.grid[2], (unsigned)call.block[0],
-            (unsigned)call.block[1], (unsigned)call.block[2], (unsigned)call.shared, nullptr, pointers, nullptr);
+            (unsigned)call.block[1], (unsigned)call.block[2], (unsigned)call.shared, stream_, pointers, nullptr);
     }
 };
 
@@ -304,6 +347,17 @@ std::vector<size_t> named(const char* text) {
     std::vector<size_t> order(strtoull(at, &at, 10));
     for (size_t& slot : order) slot = strtoull(at, &at, 10);
     return order;
+}
+
+// What follows the verb, between tabs.
+std::vector<std::string> split(const std::string& line) {
+    std::vector<std::string> words;
+    for (size_t at = line.find('\t'); at != std::string::npos;) {
+        const size_t end = line.find('\t', at + 1);
+        words.push_back(line.substr(at + 1, end == std::string::npos ? end : end - at - 1));
+        at = end;
+    }
+    return words;
 }
 
 bool next_line(int fd, std::string* text, std::string* line) {
@@ -330,19 +384,21 @@ void limit(int resource, rlim_t value) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 9) return 90;
+    if (argc != 8) return 90;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int control = atoi(argv[1]), shared = atoi(argv[3]), log = atoi(argv[4]);
+    const int control = atoi(argv[1]), log = atoi(argv[3]);
     Machine machine;
     machine.reply = atoi(argv[2]);
     machine.arena_bytes = strtoull(argv[5], nullptr, 10);
-    machine.queued = strcmp(argv[7], "1") == 0;
-    for (int i = 9; i < argc; ++i) machine.kernels.push_back(Kernel{nullptr, argv[i], {}, 48 * 1024});
-    machine.host = (char*)mmap(nullptr, machine.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
-    if (machine.host == MAP_FAILED) return 90;
+    machine.graphs = strcmp(argv[7], "1") == 0;
+    IpcHandle arena;
+    for (size_t i = 0; i < sizeof arena.bytes; ++i) {
+        const char digits[] = {argv[4][2 * i], argv[4][2 * i + 1], 0};
+        arena.bytes[i] = (char)strtoul(digits, nullptr, 16);
+    }
     dup2(log, 1);  // the device's printf ends there
     dup2(log, 2);
-    const std::string missing = machine.open(strcmp(argv[6], "1") == 0);
+    const std::string missing = machine.open(arena, strcmp(argv[6], "1") == 0);
     if (!missing.empty()) {
         say(machine.reply, "M " + missing + "\n");
         return 0;
@@ -354,19 +410,15 @@ int main(int argc, char** argv) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) active += " no-new-privs";
     if (deny_calls()) active += " seccomp";
     say(machine.reply, active + "\n");
-    const std::string broken = machine.load(argv[8]);
-    if (!broken.empty()) {
-        say(machine.reply, "F " + broken.substr(0, 400) + "\n");
-        return 0;
-    }
-    say(machine.reply, "L\n");
     std::string text, line;
     while (next_line(control, &text, &line)) {
-        if (line[0] == 'A') machine.bind(line.c_str() + 1);
+        if (line[0] == 'K') {
+            const std::string broken = machine.load(split(line));
+            say(machine.reply, broken.empty() ? "L\n" : "F " + broken.substr(0, 400) + "\n");
+        } else if (line[0] == 'A') machine.bind(line.c_str() + 1);
         else if (line[0] == 'T') machine.acknowledge();
-        else if (line[0] == 'U') machine.upload(named(line.c_str() + 1));
+        else if (line[0] == 'U') machine.make_ready(named(line.c_str() + 1));
         else if (line[0] == 'R') machine.run(named(line.c_str() + 1));
-        else if (line[0] == 'V') machine.download(named(line.c_str() + 1));
         else break;
     }
     _exit(0);

@@ -101,7 +101,7 @@ def twisted(task: Task, inputs: Inputs, twist: str, seed: int) -> Inputs:
     `SPIKE_FACTOR` times as large, so that no element may be left out."""
     if not twist:
         return inputs
-    rng = torch.Generator().manual_seed(seed ^ 0x5EED)
+    rng = torch.Generator().manual_seed(seed ^ 0x5EED)  # a few numbers, wherever the tensors are
     changed = dict(inputs)
     for spec in task.inputs:
         if not spec.dims or spec.dtype not in FLOAT_DTYPES or spec.static or not inputs[spec.name].numel():
@@ -110,7 +110,7 @@ def twisted(task: Task, inputs: Inputs, twist: str, seed: int) -> Inputs:
         if twist == "mixed":
             flat[int(torch.randint(flat.numel(), (1,), generator=rng)) :] *= MIXED_FACTOR
         else:
-            flat[torch.randint(flat.numel(), (N_SPIKES,), generator=rng)] *= SPIKE_FACTOR
+            flat[torch.randint(flat.numel(), (N_SPIKES,), generator=rng).to(flat.device)] *= SPIKE_FACTOR
         changed[spec.name] = flat.reshape(inputs[spec.name].shape)
     return changed
 

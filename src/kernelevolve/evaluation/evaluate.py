@@ -13,12 +13,14 @@ from pathlib import Path
 from kernelevolve.errors import MachineError, TaskError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.bench import Bench
-from kernelevolve.evaluation.cuda_runner import CudaRunner, cuda_runner_binary
+from kernelevolve.evaluation.cuda_runner import CudaRunner
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.evaluation.launch import CudaLaunch, Launch, make_launch
+from kernelevolve.evaluation.looking import AnyArena
 from kernelevolve.evaluation.runner import Runner, runner_binary
 from kernelevolve.evaluation.side import Side
+from kernelevolve.evaluation.spares import Spares
 from kernelevolve.evaluation.stages.build import Built, build
 from kernelevolve.evaluation.stages.check import check
 from kernelevolve.evaluation.stages.measure import (
@@ -94,25 +96,30 @@ class Evaluation:
             arena = bench.arena(job.level)
             arena.wipe()  # what another candidate left there could be an answer
             with self._run(launch, arena) as runner:
+                spares = self._spares(launch)
+                if spares is not None and (measured or restart):
+                    spares.start()
                 if restart == 0:
                     with self._timed(Stage.CHECK):
                         self._n_checks += check(bench, runner, arena, draws, timeout_s=job.limits.call_s)
                     self._printed = runner.printed
+                if spares is not None:
+                    spares.settle()
                 if measured:
                     with self._timed(Stage.MEASURE), self._lane.timing():
                         self._measure(runner, arena, samples, restart)
         return self._timing(samples) if measured else None
 
-    def _measure(self, runner: AnyRunner, arena: Arena, samples: dict[str, Samples], restart: int) -> None:
+    def _measure(self, runner: AnyRunner, arena: AnyArena, samples: dict[str, Samples], restart: int) -> None:
         job, bench = self._job, self._bench
         rng = random.Random(f"{job.secret}|{restart}")
         with ExitStack() as stack:
             rivals = [(name, self._rival(rival, arena, stack)) for name, rival in self._user_baselines()]
             for shape in bench.shapes(job.level):
-                side = self._side("candidate", runner, arena, shape)
+                side = bench.side("candidate", runner, arena, shape)
                 baselines = pick_baselines(bench, shape, job.baselines, job.level)
                 for name, rival_runner in rivals:
-                    baselines.append(self._side(name, rival_runner, arena, shape))
+                    baselines.append(bench.side(name, rival_runner, arena, shape))
                     baselines[-1].calibrate(bench.feed(shape), timeout_s=job.limits.call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
@@ -132,18 +139,14 @@ class Evaluation:
                 "try again when it is quiet"
             )
 
-    def _side(self, name: str, runner: AnyRunner, arena: Arena, shape: Shape) -> Side:
-        layout, n_slots = self._bench.layout(shape)
-        return Side(
-            name=name, caller=runner, arena=arena, task=self._job.task, layout=layout, n_slots=n_slots,
-            n_threads=self._job.n_threads, trusted=False, defences=self._bench.defences,
-        )  # fmt: skip
+    def _spares(self, launch: Launch | CudaLaunch) -> Spares | None:
+        return self._bench.runners(find_compiler() or "g++") if isinstance(launch, CudaLaunch) else None
 
     def _user_baselines(self) -> list[tuple[str, Candidate]]:
         names = [rival.origin.recipe or f"kernel-{rival.id[:8]}" for rival in self._job.user_baselines]
         return list(zip(names, self._job.user_baselines, strict=True))
 
-    def _rival(self, rival: Candidate, arena: Arena, stack: ExitStack) -> AnyRunner:
+    def _rival(self, rival: Candidate, arena: AnyArena, stack: ExitStack) -> AnyRunner:
         """A kernel of the user's, in a process like the candidate's. It must build: it is the user's claim."""
         toolchain = make_toolchain(rival.language, cache=self._cache)
         built = toolchain.build(self._job.task, rival, timeout_s=self._job.limits.build_s)
@@ -189,7 +192,7 @@ class Evaluation:
         return timing.latency_us < floor_us < min(comparison.baseline_us for comparison in timing.comparisons)
 
     @contextmanager
-    def _run(self, launch: Launch | CudaLaunch, arena: Arena) -> Iterator[AnyRunner]:
+    def _run(self, launch: Launch | CudaLaunch, arena: AnyArena) -> Iterator[AnyRunner]:
         self._stage = Stage.CHECK
         with self._new_runner(launch, arena) as runner:
             self._isolation = runner.isolation
@@ -199,12 +202,12 @@ class Evaluation:
                 if self._stage is Stage.CHECK:  # timed content is shared by candidates: none may tell what it saw of it
                     self._printed = runner.printed
 
-    def _new_runner(self, launch: Launch | CudaLaunch, arena: Arena) -> AnyRunner:
+    def _new_runner(self, launch: Launch | CudaLaunch, arena: AnyArena) -> AnyRunner:
         """To be entered by the caller."""
         compiler, limits = find_compiler() or "g++", self._job.limits
         if isinstance(launch, CudaLaunch):
-            binary = cuda_runner_binary(self._cache, compiler)
-            return CudaRunner(binary=binary, launch=launch, arena=arena, limits=limits)
+            return self._bench.runners(compiler).take().given(launch, limits)
+        assert isinstance(arena, Arena)
         return Runner(
             binary=runner_binary(self._cache, compiler), launch=launch, arena=arena, limits=limits,
             n_threads=self._job.n_threads, defences=self._bench.defences,

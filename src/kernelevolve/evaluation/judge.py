@@ -29,6 +29,7 @@ from kernelevolve.errors import MachineError, RecordError, TaskError
 from kernelevolve.evaluation.admission import CONTROLS_VERSION, admit
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.defences import ALL, Defences
+from kernelevolve.evaluation.device import Device
 from kernelevolve.evaluation.evaluate import Evaluation
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.evaluation.lifetime import die_with_parent, scratch_folder
@@ -47,8 +48,11 @@ class Judge:
     """Judges jobs of one task after another; usable in-process too, by who starts Python with the variables in
     `farm.process.QUIET`: else this process' own threads spin beside what is timed."""
 
-    def __init__(self, *, cache: Path, facts: PlatformFacts | None = None, defences: Defences = ALL) -> None:
+    def __init__(
+        self, *, cache: Path, facts: PlatformFacts | None = None, defences: Defences = ALL, device: Device | None = None
+    ) -> None:
         self._cache = cache
+        self._device = device
         self._defences = defences
         self._given_facts = facts
         self._facts = {} if facts else {"cpu": make_platform("cpu").facts()}  # measured before anything runs beside
@@ -70,7 +74,9 @@ class Judge:
         bench_key = f"{job.task.content_id}|{job.n_threads}"
         if self._bench is None or bench_key != self._bench_key:
             self.close()
-            self._bench = Bench(job.task, n_threads=job.n_threads, cache=self._cache, defences=self._defences)
+            self._bench = Bench(
+                job.task, n_threads=job.n_threads, cache=self._cache, defences=self._defences, device=self._device
+            )
             self._bench_key = bench_key
             self._admitted = False
         if job.level != "check" and not self._admitted and "admission" in self._defences:
@@ -89,7 +95,8 @@ class Judge:
                 return Admission.from_json(kept.read_text())
         with tempfile.TemporaryDirectory(prefix="ke-admission-") as folder, self._lane.timing():
             torch.set_num_threads(job.n_threads)
-            admission = admit(TaskModule(job.task, Path(folder)), secret=job.task.content_id)
+            device = "cuda" if job.task.platform == "cuda" else "cpu"
+            admission = admit(TaskModule(job.task, Path(folder), device=device), secret=job.task.content_id)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(admission.to_json())
         return admission

@@ -16,7 +16,7 @@ from kernelevolve.model.job import Limits
 from kernelevolve.model.launch import LaunchPlan
 from kernelevolve.model.task import Task
 from kernelevolve.toolchains.base import Artifact
-from kernelevolve.toolchains.cuda import CudaBuilt, cubin_of
+from kernelevolve.toolchains.device_artifact import DeviceBuilt, cubin_path
 
 INTERPRETER_BYTES = 12 * 2**30
 """Address space that Python and torch reserve, most of it never touched."""
@@ -79,17 +79,19 @@ class PythonLaunch:
 class CudaLaunch:
     """Machine code for the device and what to launch of it; our own process does the rest."""
 
-    cubin: Path
-    lowered: tuple[str, ...]
+    kernels: tuple[tuple[Path, str], ...]
+    """Where each kernel of the plan lies, and its name there."""
     plan: LaunchPlan
     task: Task
 
 
 def make_launch(language: str, artifact: Artifact, task: Task) -> Launch | CudaLaunch:
     """How to start what a toolchain built."""
-    if language == "cuda":
-        built = CudaBuilt.from_json(Path(artifact.path).read_text())
-        return CudaLaunch(cubin=cubin_of(Path(artifact.path)), lowered=built.lowered, plan=built.plan, task=task)
+    if task.platform == "cuda":
+        record = Path(artifact.path)
+        built = DeviceBuilt.from_json(record.read_text())
+        kernels = tuple((cubin_path(record, kernel), kernel.function) for kernel in built.kernels)
+        return CudaLaunch(kernels=kernels, plan=built.plan, task=task)
     if language == "python":
         return PythonLaunch(source=Path(artifact.path), task=task)
     return LibraryLaunch(library=Path(artifact.path))

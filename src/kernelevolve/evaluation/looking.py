@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import torch
+
 from kernelevolve.evaluation.arena import Arena, Layout
-from kernelevolve.evaluation.compare import same_bytes, unwritten
 from kernelevolve.evaluation.defences import ALL, Defences
+from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.tensors import same_bytes, unwritten
 from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Outcome
 
+AnyArena = Arena | DeviceArena
+
+
+def all_right(
+    task: Task, arena: DeviceArena, layout: Layout, loaded: Mapping[int, Draw], *, defences: Defences = ALL
+) -> bool:
+    """The same look at many slots, waited for once. False: `look` at each of them says what it is."""
+    flags = [arena.margins_hold()]
+    for slot, draw in loaded.items():
+        if "guard_bands" in defences:
+            flags.append(~arena.strays(slot, layout, draw.n_bytes))
+        for spec in task.inputs:
+            if spec.name in draw.contents and not spec.in_place and "inputs_unchanged" in defences:
+                held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
+                flags.append((held == torch.as_tensor(draw.contents[spec.name])).all())
+        for spec in task.written if "timed_outputs" in defences else ():
+            held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
+            flags.append(draw.answers[spec.name].quick(held, honest_error="honest_error" in defences))
+    return bool(torch.stack(flags).all())
+
 
 def look(
-    task: Task, arena: Arena, layout: Layout, slot: int, draw: Draw, *,
+    task: Task, arena: AnyArena, layout: Layout, slot: int, draw: Draw, *,
     when: str = "", defences: Defences = ALL, outputs: bool = True,
 ) -> int:  # fmt: skip
     """Number of outputs compared in full. Raises CandidateFault. `when`: "" in the check; in a timed call no value of

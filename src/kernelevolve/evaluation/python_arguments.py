@@ -69,5 +69,6 @@ def tensor_at(memory: np.ndarray[Any, Any], offset: int, argument: Argument, siz
     n_bytes = DTYPE_BYTES[argument.dtype] * math.prod(dims)
     dtype = getattr(torch, argument.dtype)
     if n_bytes == 0:
-        return torch.empty(dims, dtype=dtype)
-    return torch.from_numpy(memory[offset : offset + n_bytes]).view(dtype).reshape(dims)
+        return torch.empty(dims, dtype=dtype, device=memory.device if isinstance(memory, torch.Tensor) else None)
+    data = memory[offset : offset + n_bytes]
+    return (data if isinstance(data, torch.Tensor) else torch.from_numpy(data)).view(dtype).reshape(dims)

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from kernelevolve.errors import MachineError
-from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
 from kernelevolve.evaluation.cores import allowed, on
+from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.freezer import Freezer, Gone, Window
+from kernelevolve.evaluation.looking import AnyArena
 from kernelevolve.evaluation.runner import thread_settings
 from kernelevolve.model.task import Task
 from kernelevolve.toolchains.process import kill_group
@@ -30,15 +31,18 @@ class BaselineFailed(Exception):
 class ReferenceServer:
     """One process per task, kept between candidates. Raises MachineError when it dies."""
 
-    def __init__(self, *, task: Task, arena: Arena, n_threads: int, cache: Path, device: str = "cpu") -> None:
+    def __init__(self, *, task: Task, arena: AnyArena, n_threads: int, cache: Path) -> None:
         self._channel = Channel()
         self._folder = tempfile.TemporaryDirectory(prefix="ke-reference-")
         folder = Path(self._folder.name)
         (folder / "task.json").write_text(task.to_json())
-        inherited = (*self._channel.child_ends, arena.fd)
+        self._on_device = isinstance(arena, DeviceArena)
+        memory = arena.handle if isinstance(arena, DeviceArena) else str(arena.fd)
+        inherited = (*self._channel.child_ends, *([arena.fd] if arena.fd is not None else []))
         command = [
-            sys.executable, "-m", "kernelevolve.evaluation.reference_server", *(str(fd) for fd in inherited),
-            str(arena.n_bytes), str(folder / "task.json"), str(folder / "files"), str(n_threads), device,
+            sys.executable, "-m", "kernelevolve.evaluation.reference_server",
+            *(str(fd) for fd in self._channel.child_ends), memory, str(arena.n_bytes), str(folder / "task.json"),
+            str(folder / "files"), str(n_threads), "cuda" if self._on_device else "cpu",
         ]  # fmt: skip
         with on(allowed(n_threads)):
             self._process = subprocess.Popen(
@@ -46,9 +50,9 @@ class ReferenceServer:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         self._channel.close_child_ends()
-        self._on_device = device != "cpu"
         self._freezer = Freezer(self._process.pid, enabled=not self._on_device)
         self._chosen = ""
+        self.bound: dict[int, Arguments] = {}
         self._wait_until_loaded()
 
     def choose(self, baseline: str) -> None:
@@ -59,6 +63,7 @@ class ReferenceServer:
     def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
         lines = b"".join(arguments.line(slot) for slot, arguments in slots.items())
         self._window(lines + b"T 0 \n", timeout_s)
+        self.bound |= slots
 
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
         self._window(f"T {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
@@ -106,7 +111,7 @@ class ReferenceServer:
 
 def _environment(n_threads: int, cache: Path) -> dict[str, str]:
     """Warm allocator (no page faults per call: candidates get theirs from the judge), no helper processes."""
-    kept = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+    kept = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "PYTHONPATH")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= {
         **thread_settings(n_threads),

@@ -3,14 +3,16 @@
 Same protocol as the runner, so both sides pay the same for a call. No candidate is ever loaded here.
   "A ..." bind a slot · "B name" choose the baseline · "T n slot.." read the slots · "R n slot.." call
   answers "D n 0", or "X text" for a failure
-  on a GPU "T" also brings the slots' bytes there, "R" ends when the device has, and answers "D n 0 us" by its clock
-argv: control reply arena arena_bytes task_json folder n_threads device
+  on a GPU "T" makes ready for R on these slots and empties the caches where the task says so; "R" ends when the device
+  has, and answers "D n 0 us" by its clock
+argv: control reply arena arena_bytes task_json folder n_threads device; on a GPU `arena` is a handle of device memory
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -27,14 +29,8 @@ from kernelevolve.evaluation.task_module import TaskModule
 from kernelevolve.model.task import Task
 from kernelevolve.toolchains.abi import is_scalar
 
-QUEUE_US, QUEUE_US_PER_CALL = 3000, 60
-"""What Python needs to queue a call's kernels, with room; and the device's clocks must have come up from idling."""
-CYCLES_PER_US = 2000
-FLUSH_FACTOR = 3
-"""Times the second-level cache that is written to make it forget."""
 
-
-def compiled(reference: Callable[..., Any], task: Task, *, tag: str) -> Callable[..., Any]:
+def compiled(reference: Callable[..., Any], task: Task, *, tag: str, mode: str | None = None) -> Callable[..., Any]:
     """torch.compile at its best for one shape: exact sizes, and numbers that may differ from call to call, since a
     compilation for each new value of a scalar would be a baseline that anything beats. Sizes that depend on the data
     are symbolic. `tag` tells the shape from others."""
@@ -48,8 +44,14 @@ def compiled(reference: Callable[..., Any], task: Task, *, tag: str) -> Callable
         )  # fmt: skip
         twin.__kwdefaults__ = reference.__kwdefaults__
         reference = twin
-    made: Callable[..., Any] = torch.compile(reference, dynamic=True if _varies(task) else None if numbers else False)
+    dynamic = True if _varies(task) else None if numbers else False
+    made: Callable[..., Any] = torch.compile(reference, dynamic=dynamic, mode=mode)
     return made
+
+
+EAGER, TF32 = "eager", "+tf32"
+COMPILED = {"compile": None, "compile-max-autotune": "max-autotune-no-cudagraphs"}
+"""Baselines that torch.compile makes, and its mode for each. Graphs are captured for all sides alike, elsewhere."""
 
 
 def _varies(task: Task) -> bool:
@@ -58,16 +60,18 @@ def _varies(task: Task) -> bool:
 
 class Server:
     device_us = 0.0
+    """What the last run took by the device's clock."""
 
-    def __init__(self, *, task: Task, folder: Path, arena_fd: int, arena_bytes: int) -> None:
+    def __init__(self, *, task: Task, folder: Path, memory: Any, device: str = "cpu") -> None:
+        """`memory`: the arena's bytes, an array or a tensor on the device."""
         self._task = task
         self._plan = ArgumentPlan.of(task)
-        self._module = TaskModule(task, folder)
-        self._bytes = np.frombuffer(mmap.mmap(arena_fd, arena_bytes), dtype=np.uint8)
+        self._module = TaskModule(task, folder, device=device)
+        self._bytes = memory
         self._slots: dict[int, dict[str, Any]] = {}
         self._ranges: dict[int, tuple[int, int]] = {}
-        self._compiles = False
-        self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._chosen = EAGER
+        self._compiled: dict[tuple[str, tuple[int, ...]], Callable[..., Any]] = {}
         self._shapes: dict[int, tuple[int, ...]] = {}
 
     def bind(self, text: str) -> None:
@@ -79,18 +83,26 @@ class Server:
         self._slots[int(words[0])] = arguments | self._module.sizes_for(self._module.reference, sizes)
 
     def choose(self, name: str) -> None:
-        if name not in ("eager", "compile"):
+        """One of `COMPILED`, "eager", either of them with `TF32` behind it, or an arm of the task's."""
+        plain = name.removesuffix(TF32)
+        if plain != EAGER and plain not in COMPILED and name not in self._module.arms:
             raise ValueError(f"unknown baseline {name}")
-        self._compiles = name == "compile"
+        self._chosen = name
+        narrow = name.endswith(TF32)
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = narrow
 
     def _function(self, sizes: tuple[int, ...]) -> Callable[..., Any]:
-        """What to call for a slot: the reference, or its compilation for the slot's shape."""
-        if not self._compiles:
+        """What to call for a slot: the reference, its compilation for the slot's shape, or the task's own arm."""
+        if self._chosen in self._module.arms:
+            return self._module.arms[self._chosen]
+        plain = self._chosen.removesuffix(TF32)
+        if plain == EAGER:
             return self._module.reference
-        if sizes not in self._compiled:
-            tag = "_".join(map(str, sizes))
-            self._compiled[sizes] = compiled(self._module.reference, self._task, tag=tag)
-        return self._compiled[sizes]
+        key = (self._chosen, sizes)
+        if key not in self._compiled:
+            tag = "_".join(map(str, (re.sub(r"\W", "_", self._chosen), *sizes)))
+            self._compiled[key] = compiled(self._module.reference, self._task, tag=tag, mode=COMPILED[plain])
+        return self._compiled[key]
 
     def touch(self, text: str) -> None:
         for word in text.split()[1:]:
@@ -106,58 +118,24 @@ class Server:
         del result
 
 
-class DeviceServer(Server):
-    """The same on a GPU: every slot has its tensors there."""
+def make_server(argv: list[str]) -> Server:
+    memory, n_bytes, task_file, folder, device = argv[0], int(argv[1]), argv[2], Path(argv[3]), argv[5]
+    task = Task.from_json(Path(task_file).read_text())
+    if device == "cuda":
+        from kernelevolve.evaluation.device_server import DeviceServer  # only here is there a device to ask
 
-    def __init__(self, *, task: Task, folder: Path, arena_fd: int, arena_bytes: int) -> None:
-        super().__init__(task=task, folder=folder, arena_fd=arena_fd, arena_bytes=arena_bytes)
-        torch.empty(8, device="cuda").add_(1)  # the context, before anybody waits for it
-        self._host: dict[int, dict[str, Any]] = {}
-        cache_bytes = torch.cuda.get_device_properties(0).L2_cache_size
-        n_bytes = FLUSH_FACTOR * cache_bytes if task.objective.cache == "cold" else 0
-        self._flush = torch.empty(n_bytes, dtype=torch.uint8, device="cuda")
-        self._queued = task.objective.clock == "device"
-        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-
-    def bind(self, text: str) -> None:
-        super().bind(text)
-        slot = int(text.split()[0])
-        self._host[slot] = self._slots[slot]
-        self._slots[slot] = {
-            name: value.to("cuda") if isinstance(value, torch.Tensor) else value
-            for name, value in self._host[slot].items()
-        }
-
-    def touch(self, text: str) -> None:
-        for word in text.split()[1:]:
-            for name, value in self._host[int(word)].items():
-                if isinstance(value, torch.Tensor):
-                    self._slots[int(word)][name].copy_(value)
-        self._flush.fill_(1)
-        if not self._queued:
-            torch.cuda._sleep(CYCLES_PER_US * QUEUE_US)
-        torch.cuda.synchronize()
-
-    def run(self, text: str) -> None:
-        if self._queued:
-            torch.cuda._sleep(CYCLES_PER_US * (QUEUE_US + QUEUE_US_PER_CALL * (len(text.split()) - 1)))
-        self._events[0].record()
-        super().run(text)
-        self._events[1].record()
-        torch.cuda.synchronize()
-        self.device_us = self._events[0].elapsed_time(self._events[1]) * 1e3
+        return DeviceServer(task=task, folder=folder, handle=memory, n_bytes=n_bytes)
+    return Server(task=task, folder=folder, memory=np.frombuffer(mmap.mmap(int(memory), n_bytes), dtype=np.uint8))
 
 
 def main() -> None:
     die_with_parent()
-    control, reply, arena_fd, arena_bytes = (int(word) for word in sys.argv[1:5])
-    task = Task.from_json(Path(sys.argv[5]).read_text())
+    control, reply = int(sys.argv[1]), int(sys.argv[2])
     torch.set_num_threads(int(sys.argv[7]))
     warnings.simplefilter("ignore")
     torch._dynamo.config.cache_size_limit = 64
     torch._dynamo.config.automatic_dynamic_shapes = True
-    make = DeviceServer if sys.argv[8] == "cuda" else Server
-    server = make(task=task, folder=Path(sys.argv[6]), arena_fd=arena_fd, arena_bytes=arena_bytes)
+    server = make_server(sys.argv[3:])
     os.write(reply, b"L\n")
     with os.fdopen(control, "r", encoding="ascii") as lines, torch.no_grad():
         for line in lines:

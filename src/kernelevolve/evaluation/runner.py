@@ -97,6 +97,7 @@ class Runner(CandidateProcess):
     def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
         lines = b"".join(arguments.line(slot) for slot, arguments in slots.items())
         self._command(lines, "T", (), timeout_s)
+        self.bound |= slots
 
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
         self._command(b"", "T", slots, timeout_s)

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from kernelevolve.evaluation.arena import Arena, Bytes, Layout
-from kernelevolve.evaluation.channel import Arguments, Caller
-from kernelevolve.evaluation.compare import unwritten
+from kernelevolve.evaluation.arena import Bytes, Layout
+from kernelevolve.evaluation.channel import Caller
 from kernelevolve.evaluation.cores import on
 from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Window
-from kernelevolve.evaluation.looking import look
+from kernelevolve.evaluation.looking import AnyArena, look
 from kernelevolve.evaluation.stock import Feed
+from kernelevolve.evaluation.tensors import unwritten
 from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Outcome
 
@@ -56,7 +56,7 @@ def others_running() -> int:
     return max(0, int(line.split()[1]) - 1)
 
 
-def _nothing() -> None:
+def nothing() -> None:
     return
 
 
@@ -68,13 +68,13 @@ class Side:
         *,
         name: str,
         caller: Caller,
-        arena: Arena,
+        arena: AnyArena,
         task: Task,
         layout: Layout,
         n_slots: int,
         n_threads: int,
         trusted: bool,
-        before: Callable[[], None] = _nothing,
+        before: Callable[[], None] = nothing,
         defences: Defences = ALL,
     ) -> None:
         self.name = name
@@ -87,7 +87,6 @@ class Side:
         self._trusted = trusted
         self._before = before
         self._defences = defences
-        self._bound: dict[int, Arguments] = {}
         self._decoy: Draw | None = None
         self._generator = np.random.default_rng(int.from_bytes(os.urandom(8)))
         self.n_calls = 1
@@ -131,8 +130,7 @@ class Side:
             if "glance" in self._defences and (self._arena.bytes[places] != window.seen).any():
                 raise CandidateFault(Outcome.UNSTABLE, "an output changed after the answer had been given")
             self._check(loaded, window)
-        by_device = self._task.objective.clock == "device" and window.device_s is not None
-        return (window.device_s if by_device and window.device_s else window.seconds) / len(slots)
+        return window.seconds / len(slots)
 
     def _places(self, loaded: dict[int, Draw]) -> Places:
         """Where to look at the moment the clock stops: bytes of the outputs, spread at random."""
@@ -147,21 +145,20 @@ class Side:
         return places
 
     def _bind(self, wanted: dict[int, Draw], timeout_s: float) -> None:
-        """Only what changed: most draws differ in content alone."""
+        """Only what changed: most draws differ in content alone. What is bound is the caller's to know: others, for
+        other shapes, call through it as well."""
         lines = {slot: draw.arguments(self._task, self._layout, slot) for slot, draw in wanted.items()}
-        new = {slot: line for slot, line in lines.items() if self._bound.get(slot) != line}
+        new = {slot: line for slot, line in lines.items() if self._caller.bound.get(slot) != line}
         if new:
             self._caller.bind(new, timeout_s=timeout_s)
-            self._bound |= new
 
     def _load(self, wanted: dict[int, Draw]) -> None:
         poison = "poison" in self._defences
         for slot, draw in wanted.items():
             self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task), poison=poison)
         self.strangers.append(others_running())
-        on_device = self._task.platform == "cuda"  # whose caches its own processes see to
         # warm: what was just written is in the cache as far as it fits
-        if self._task.objective.cache == "cold" and not on_device:
+        if self._task.objective.cache == "cold":
             evict()
 
     def _check(self, loaded: dict[int, Draw], window: Window) -> None:
@@ -172,12 +169,15 @@ class Side:
                 f"{self._n_threads} threads allowed",
             )
         for slot, draw in loaded.items():
-            self.n_checks += look(
-                self._task, self._arena, self._layout, slot, draw, when=" in a timed call", defences=self._defences,
-                outputs="timed_outputs" in self._defences,
-            )  # fmt: skip
+            self.n_checks += self._look(slot, draw)
         if self._decoy is not None and "decoys" in self._defences and "poison" in self._defences:
             for spec in self._task.outputs:
                 held = self._arena.view(self._n_slots, self._layout, spec.name, self._decoy.n_bytes[spec.name])
                 if held.size and not unwritten(held):
                     raise CandidateFault(Outcome.OUT_OF_BOUNDS, f"wrote {spec.name} of a slot it was not called on")
+
+    def _look(self, slot: int, draw: Draw) -> int:
+        return look(
+            self._task, self._arena, self._layout, slot, draw, when=" in a timed call", defences=self._defences,
+            outputs="timed_outputs" in self._defences,
+        )  # fmt: skip

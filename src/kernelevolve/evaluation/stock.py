@@ -14,6 +14,8 @@ from kernelevolve.evaluation.draws import Draw, fits
 
 STOCK_BYTES = 2 * 2**30
 """Kept per shape at most, inputs and answers, and never more than a twelfth of the machine's memory."""
+DEVICE_SHARE = 0.3
+"""Of a device's memory, by all shapes of a task together."""
 
 
 def budget() -> int:
@@ -21,18 +23,25 @@ def budget() -> int:
     return min(STOCK_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 12)
 
 
+class Allowance:
+    """Bytes that several stocks may keep between them."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self.left = n_bytes
+
+
 class Stock:
     """The endless list of a shape's draws."""
 
-    def __init__(self, make: Callable[[int], Draw], *, budget_bytes: int | None = None) -> None:
+    def __init__(self, make: Callable[[int], Draw], *, allowance: Allowance | None = None) -> None:
         self._make = make
         self._kept: list[Draw] = []
-        self._left = budget() if budget_bytes is None else budget_bytes
+        self._allowance = allowance or Allowance(budget())
 
     def __getitem__(self, index: int) -> Draw:
-        while index >= len(self._kept) and self._left > 0:
+        while index >= len(self._kept) and self._allowance.left > 0:
             draw = self._make(len(self._kept))
-            self._left -= draw.held_bytes
+            self._allowance.left -= draw.held_bytes
             self._kept.append(draw)
         return self._kept[index] if index < len(self._kept) else self._make(index)
 

@@ -18,25 +18,41 @@ from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, TensorSpec, evalu
 Inputs = dict[str, Any]
 """Every input by name: a contiguous tensor, or an int or float for a scalar."""
 
+ARMS_FILE = "baselines.py"
 DEFAULT_SCALES = (3.0, 0.01, -1.0)
 
 
 class TaskModule:
     """Functions of a task. Each raises TaskError when the task breaks its own declaration."""
 
-    def __init__(self, task: Task, folder: Path) -> None:
+    def __init__(self, task: Task, folder: Path, *, device: str = "cpu") -> None:
+        """`device`: where inputs are made and references run."""
         self.task = task
+        self.device = device
+        self._draws_on = device
         self._module = _load(task, folder)
         self.reference: Callable[..., Any] = self._function("reference")
         self._make_inputs = self._function("make_inputs")
         self._oracle: Callable[..., Any] = getattr(self._module, "oracle", self.reference)
         self.variants = tuple(getattr(self._module, "VARIANTS", ("nominal",)))
         default = DEFAULT_SCALES if task.rule.kind == "scaled" else ()
+        self.arms: dict[str, Callable[..., Any]] = self._read_arms(folder)
         self.scales = tuple(float(scale) for scale in getattr(self._module, "SCALES", default))
+
+    def _read_arms(self, folder: Path) -> dict[str, Callable[..., Any]]:
+        """Other ways to compute the same that the task brings along to be compared with: `ARMS` in baselines.py, by
+        name, called as the reference is. What an arm imports it imports when called: it may not be installed."""
+        path = folder / ARMS_FILE
+        if not path.exists():
+            return {}
+        found = getattr(_imported(self.task, path, f"{self.task.content_id[:12]}_arms"), "ARMS", None)
+        if not isinstance(found, dict) or not all(isinstance(n, str) and callable(f) for n, f in found.items()):
+            raise self._error(f"{ARMS_FILE} must define ARMS, functions by name")
+        return found
 
     def make_inputs(self, shape: Shape, *, seed: int, variant: str = "nominal", scale: float = 1.0) -> Inputs:
         """Inputs for a shape, checked against the declaration. ValueError: the generator refuses this shape."""
-        made = self._make_inputs(dict(shape), torch.Generator().manual_seed(seed), variant)
+        made = self._made(shape, seed, variant)
         if not isinstance(made, dict) or set(made) != {spec.name for spec in self.task.inputs}:
             raise self._error("make_inputs must return a dict with exactly the declared inputs")
         inputs = {spec.name: self._checked(spec, made[spec.name]) for spec in self.task.inputs}
@@ -45,6 +61,16 @@ class TaskModule:
                 if spec.dims and spec.dtype in FLOAT_DTYPES and not spec.static:
                     inputs[spec.name] = inputs[spec.name] * scale
         return inputs
+
+    def _made(self, shape: Shape, seed: int, variant: str) -> Any:
+        if self._draws_on != "cpu":
+            try:
+                with torch.device(self.device):
+                    generator = torch.Generator(self.device).manual_seed(seed)
+                    return self._make_inputs(dict(shape), generator, variant)
+            except (RuntimeError, TypeError):  # written for the host only: slower, not wrong
+                self._draws_on = "cpu"
+        return self._make_inputs(dict(shape), torch.Generator().manual_seed(seed), variant)
 
     def sizes_for(self, function: Callable[..., Any], sizes: Mapping[str, int]) -> dict[str, int]:
         """The axes a function asks for by parameter name, for sizes that no input carries."""
@@ -89,7 +115,7 @@ class TaskModule:
         return sizes
 
     def _call(self, function: Callable[..., Any], inputs: Inputs, shape: Shape) -> tuple[torch.Tensor, ...]:
-        with torch.no_grad():
+        with torch.no_grad(), torch.device(self.device):
             result = function(**inputs, **self.sizes_for(function, shape))
         results = () if result is None else result if isinstance(result, tuple | list) else (result,)
         if len(results) != len(self.task.outputs):
@@ -105,7 +131,7 @@ class TaskModule:
         if not isinstance(value, torch.Tensor) or str(value.dtype) != f"torch.{spec.dtype}":
             found = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
             raise self._error(f"make_inputs gives {spec.name} as {found}, declared {spec.dtype}")
-        return value.contiguous()
+        return value.to(self.device).contiguous()
 
     def _function(self, name: str) -> Callable[..., Any]:
         function = getattr(self._module, name, None)
@@ -145,17 +171,19 @@ def _load(task: Task, folder: Path) -> ModuleType:
     _forget_other_tasks()
     _FOLDERS.add(str(folder))
     sys.path.insert(0, str(folder))
-    path = folder / task.files[0].path
-    spec = importlib.util.spec_from_file_location(f"ke_task_{task.content_id[:12]}", path)
+    try:
+        return _imported(task, folder / task.files[0].path, task.content_id[:12])
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _imported(task: Task, path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"ke_task_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # noqa: BLE001 - foreign code: whatever it raises is a fault of the task
-        raise TaskError(
-            task.name, [f"{task.files[0].path} cannot be loaded: {type(error).__name__}: {error}"]
-        ) from error
-    finally:
-        sys.path.remove(str(folder))
+        raise TaskError(task.name, [f"{path.name} cannot be loaded: {type(error).__name__}: {error}"]) from error
     return module

@@ -5,13 +5,20 @@ kernel = "scale"                    a name in kernel.cu; templates are written o
 grid = ["R", "(C+4095)/4096", "1"]  expressions over axes and constants: + - * / ( ), / rounds down
 block = ["256", "1", "1"]
 shared_bytes = "0"                  dynamic shared memory
-args = ["x", "y", "part", "R"]      tensors and scratch by pointer, whole numbers as 32 or 64 bits, reals as double
+args = ["x", "y", "part", "R"]      tensors and scratch by pointer, numbers as wide as the kernel's parameters
 [[scratch]]                         device memory for one call; its content is undefined at the start
 name = "part"
 bytes = "4*R"
 [[constant]]                        a number under a name, for tuning
 name = "tile"
 value = 128
+
+Languages that are compiled for given constants (Triton and its kin) have no block and no shared_bytes, the compiler
+says them; instead:
+args = ["x", "R:i32:16"]            a number's width, and that it is a multiple of 16: other shapes are refused
+constexprs = { BLOCK = "tile" }     expressions over constants
+num_warps = 4
+num_stages = 3
 """
 
 from __future__ import annotations
@@ -19,7 +26,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
@@ -40,14 +47,44 @@ def _as_text(value: Any) -> Any:
 
 Expression = Annotated[str, BeforeValidator(_as_text), Field(min_length=1, max_length=MAX_CHARACTERS)]
 Triple = tuple[Expression, Expression, Expression]
+ONE: Triple = ("1", "1", "1")
+_ARGUMENT = re.compile(r"(?P<what>[^:]+?) *(: *(?P<width>i32|i64|f32))? *(: *(?P<multiple>16))?")
+
+
+class Argument(Value):
+    """One of a launch's `args`, taken apart."""
+
+    what: str = Field(description="a tensor, a scratch, a scalar or an expression over axes and constants")
+    width: Literal["", "i32", "i64", "f32"] = ""
+    multiple: int = 1
+
+    @staticmethod
+    def of(text: str) -> Argument:
+        """Raises ValueError."""
+        match = _ARGUMENT.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"'{text}' is no argument: NAME, NAME:i32, NAME:i64 or NAME:f32, and :16 after it")
+        return Argument.model_validate(
+            {"what": match["what"], "width": match["width"] or "", "multiple": int(match["multiple"] or 1)}
+        )
 
 
 class Launch(Value):
     kernel: str = Field(max_length=MAX_CHARACTERS)
     grid: Triple
-    block: Triple
+    block: Triple = ONE
     shared_bytes: Expression = "0"
     args: tuple[Expression, ...] = Field(default=(), max_length=256)
+    constexprs: dict[str, Expression] = {}
+    num_warps: Expression | None = None
+    num_stages: Expression | None = None
+
+    @field_validator("args")
+    @classmethod
+    def _arguments(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        for text in args:
+            Argument.of(text)
+        return args
 
     @field_validator("kernel")
     @classmethod
@@ -60,6 +97,16 @@ class Launch(Value):
     def sizes(self) -> tuple[str, ...]:
         """Every expression that must be a size, in a fixed order: grid, block, shared bytes."""
         return (*self.grid, *self.block, self.shared_bytes)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return tuple(Argument.of(text) for text in self.args)
+
+    @property
+    def compile_time(self) -> dict[str, str]:
+        """What the compiler must know, by name; expressions over constants alone."""
+        numbers = {"num_warps": self.num_warps, "num_stages": self.num_stages}
+        return {**self.constexprs, **{name: text for name, text in numbers.items() if text is not None}}
 
 
 class Scratch(Value):
@@ -126,7 +173,18 @@ def plan_fault(plan: LaunchPlan, task: Task) -> str | None:
     expressions += [(f"scratch {item.name}", item.bytes) for item in plan.scratch]
     known = values | {item.name for item in plan.scratch}
     for number, item in enumerate(plan.launch, 1):
-        expressions += [(f"launch {number} ({item.kernel}), args", arg) for arg in item.args if arg not in known]
+        expressions += [
+            (f"launch {number} ({item.kernel}), args", arg.what) for arg in item.arguments if arg.what not in known
+        ]
+    fault = _first_fault(expressions, sizes)
+    constants = plan.known_sizes({})
+    for number, item in enumerate(plan.launch, 1):
+        where = f"launch {number} ({item.kernel}), compile-time"
+        fault = fault or _first_fault([(where, text) for text in item.compile_time.values()], constants)
+    return fault
+
+
+def _first_fault(expressions: list[tuple[str, str]], sizes: Mapping[str, int]) -> str | None:
     for where, expression in expressions:
         try:
             evaluate(expression, sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -12,3 +13,10 @@ def default_cache() -> Path:
     if chosen:
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernelevolve"
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write beside, then rename: a reader sees the old file or the new one, never half."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as handle:
+        handle.write(data)
+    Path(handle.name).replace(path)

@@ -19,6 +19,7 @@ from kernelevolve.model.value import Value, canonical_json, sha256_text
 from kernelevolve.model.verdict import CompileMessage, LaneName
 from kernelevolve.toolchains import abi
 from kernelevolve.toolchains.base import Artifact, BuildFailure
+from kernelevolve.toolchains.cache import replace_file
 from kernelevolve.toolchains.process import Finished, run_tool
 
 BASE_FLAGS = (
@@ -209,10 +210,3 @@ def _keep(library: Path, record: Path, built: Path, messages: tuple[CompileMessa
     replace_file(library, data)
     replace_file(record, _Kept(sha256=digest, seconds=seconds, messages=messages).to_json().encode())
     return Artifact(path=str(library), sha256=digest, seconds=seconds, cached=False, messages=messages)
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Write beside, then rename: a reader sees the old file or the new one, never half."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as handle:
-        handle.write(data)
-    Path(handle.name).replace(path)

@@ -5,7 +5,6 @@ There is no host code in it: our own runner loads the machine code and launches 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -16,11 +15,12 @@ from kernelevolve.errors import RecordError, ToolMissingError
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.launch import FILE_NAME, LaunchPlan, plan_fault, read_plan
 from kernelevolve.model.task import Task
-from kernelevolve.model.value import Value, canonical_json, sha256_text
+from kernelevolve.model.value import canonical_json, sha256_text
 from kernelevolve.model.verdict import CompileMessage, LaneName
 from kernelevolve.toolchains.base import Artifact, BuildFailure
-from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES, replace_file
+from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES
 from kernelevolve.toolchains.cuda_source import source_fault
+from kernelevolve.toolchains.device_artifact import DeviceBuilt, DeviceKernel, keep, keep_failure, recall, sha256
 from kernelevolve.toolchains.libcuda import gpu
 from kernelevolve.toolchains.nvrtc import Nvrtc, find_nvrtc
 from kernelevolve.toolchains.process import Finished, run_tool
@@ -40,17 +40,6 @@ _MESSAGE = re.compile(
 )
 _PTXAS = re.compile(r"^ptxas (?P<where>.*?)(?:, line \d+)?; (?P<kind>fatal|error)\s*: (?P<text>.*)$")
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
-
-
-class CudaBuilt(Value):
-    """What the artifact's file holds; the machine code lies beside it. `lowered`: the kernels' names in it, in the
-    order of `plan.kernels`."""
-
-    plan: LaunchPlan
-    lowered: tuple[str, ...]
-    architecture: str
-    cubin_sha256: str
-    messages: tuple[CompileMessage, ...] = ()
 
 
 class CudaToolchain:
@@ -101,28 +90,25 @@ class CudaToolchain:
             return BuildFailure(messages=(CompileMessage(file=FILE_NAME, message=str(error)),))
         key = sha256_text(canonical_json([nvrtc.version, nvrtc.headers, self.architecture, BASE_OPTIONS, candidate.id]))
         record = self._folder / key[:2] / f"{key}.json"
-        if (found := _recall(record)) is not None:
+        if (found := recall(record)) is not None:
             return found
-        record.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="ke-build-") as name:
             folder = Path(name)
             finished, answer = _compile(nvrtc, folder, candidate, plan, self.architecture, timeout_s)
             messages = parse_messages(str(answer.get("log", "")))
             if answer.get("code") == 0:
-                return _keep(record, folder / "out.cubin", plan, answer, self.architecture, messages, finished.seconds)
+                data = (folder / "out.cubin").read_bytes()
+                built = _built(plan, data, answer, self.architecture, f"NVRTC {nvrtc.version}", messages)
+                return keep(record, built, [data], seconds=finished.seconds)
         failure = BuildFailure(messages=_failure(finished, answer, messages, timeout_s), seconds=finished.seconds)
         if answer:  # the compiler's own word; a timeout or a crash may be the machine's mood
-            replace_file(record, failure.to_json().encode())
+            keep_failure(record, failure)
         return failure
 
     @property
     def architecture(self) -> str:
         found = gpu()
         return self._architecture or (found.architecture if found is not None else DEFAULT_ARCHITECTURE)
-
-
-def cubin_of(artifact: Path) -> Path:
-    return artifact.with_suffix(".cubin")
 
 
 def _plan(candidate: Candidate) -> LaunchPlan:
@@ -192,34 +178,14 @@ def _failure(
     return (CompileMessage(file="(compiler)", message=tail or f"the compiler ended with {finished.returncode}"),)
 
 
-def _recall(record: Path) -> Artifact | BuildFailure | None:
-    if not record.exists():
-        return None
-    data = record.read_bytes()
-    try:
-        if b'"cubin_sha256"' not in data:
-            return BuildFailure.from_json(data)
-        kept = CudaBuilt.from_json(data)
-    except RecordError:
-        return None  # written by another version: build again
-    cubin = cubin_of(record)
-    if not cubin.exists() or hashlib.sha256(cubin.read_bytes()).hexdigest() != kept.cubin_sha256:
-        return None  # damaged or removed: build again
-    digest = hashlib.sha256(data).hexdigest()
-    return Artifact(path=str(record), sha256=digest, seconds=0.0, cached=True, messages=kept.messages)
-
-
-def _keep(
-    record: Path, cubin: Path, plan: LaunchPlan, answer: dict[str, object], architecture: str,
-    messages: tuple[CompileMessage, ...], seconds: float,
-) -> Artifact:  # fmt: skip
-    data = cubin.read_bytes()
-    built = CudaBuilt.model_validate(
-        {"plan": plan, "lowered": answer["lowered"], "architecture": architecture, "messages": messages,
-         "cubin_sha256": hashlib.sha256(data).hexdigest()}
+def _built(
+    plan: LaunchPlan, data: bytes, answer: dict[str, object], architecture: str, compiler: str,
+    messages: tuple[CompileMessage, ...],
+) -> DeviceBuilt:  # fmt: skip
+    names = answer["lowered"]
+    assert isinstance(names, list)
+    digest = sha256(data)
+    return DeviceBuilt(
+        plan=plan, kernels=tuple(DeviceKernel(function=str(name), cubin_sha256=digest) for name in names),
+        architecture=architecture, compiler=compiler, messages=messages,
     )  # fmt: skip
-    text = built.to_json().encode()
-    replace_file(cubin_of(record), data)
-    replace_file(record, text)
-    digest = hashlib.sha256(text).hexdigest()
-    return Artifact(path=str(record), sha256=digest, seconds=seconds, cached=False, messages=messages)

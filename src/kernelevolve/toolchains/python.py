@@ -12,7 +12,8 @@ from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import CompileMessage, LaneName
 from kernelevolve.toolchains.abi import parameter_names
 from kernelevolve.toolchains.base import Artifact, BuildFailure
-from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES, replace_file
+from kernelevolve.toolchains.cache import replace_file
+from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES
 
 
 class PythonToolchain:

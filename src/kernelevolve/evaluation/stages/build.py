@@ -11,7 +11,7 @@ from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.model.job import Job
 from kernelevolve.model.verdict import LaneName, Outcome, Stage, StageReport
-from kernelevolve.toolchains import TOOLCHAINS, make_toolchain
+from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS, make_toolchain
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 
 
@@ -28,7 +28,7 @@ class Built:
 def _misplaced(job: Job) -> str | None:
     """A kernel on one machine against baselines on another proves nothing."""
     language, platform = job.candidate.language, job.task.platform
-    if (language == "cuda") is (platform == "cuda"):
+    if PLATFORM_OF.get(language, platform) == platform:
         return None
     return f"a candidate in {language} does not run where this task is timed ({platform})"
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.bench import Bench, Rolled
 from kernelevolve.evaluation.channel import Caller
 from kernelevolve.evaluation.compare import relative_l2
 from kernelevolve.evaluation.draws import Draw, joint_layout
 from kernelevolve.evaluation.fault import CandidateFault
-from kernelevolve.evaluation.looking import look
-from kernelevolve.evaluation.tensors import tensor_bytes
+from kernelevolve.evaluation.looking import AnyArena, look
+from kernelevolve.evaluation.tensors import copied, tensor_bytes
 from kernelevolve.model.verdict import Outcome
 
 
-def check(bench: Bench, runner: Caller, arena: Arena, draws: list[Draw], *, timeout_s: float) -> int:
+def check(bench: Bench, runner: Caller, arena: AnyArena, draws: list[Draw], *, timeout_s: float) -> int:
     """Number of outputs compared in full. Raises CandidateFault."""
     for draw in draws:
         _check_draw(bench, runner, arena, draw, timeout_s)
@@ -24,7 +23,7 @@ def check(bench: Bench, runner: Caller, arena: Arena, draws: list[Draw], *, time
     return n_compared
 
 
-def _check_draw(bench: Bench, runner: Caller, arena: Arena, draw: Draw, timeout_s: float) -> None:
+def _check_draw(bench: Bench, runner: Caller, arena: AnyArena, draw: Draw, timeout_s: float) -> None:
     task = bench.task
     layout = joint_layout([draw])
     arena.prepare(0, layout, draw.contents, draw.outputs(task), poison="poison" in bench.defences)
@@ -33,7 +32,7 @@ def _check_draw(bench: Bench, runner: Caller, arena: Arena, draw: Draw, timeout_
     look(task, arena, layout, 0, draw, defences=bench.defences)
 
 
-def _check_rollout(bench: Bench, runner: Caller, arena: Arena, rolled: Rolled, timeout_s: float) -> None:
+def _check_rollout(bench: Bench, runner: Caller, arena: AnyArena, rolled: Rolled, timeout_s: float) -> None:
     task, rollout = bench.task, bench.task.rollout
     assert rollout is not None
     layout = joint_layout(rolled.steps)
@@ -43,7 +42,7 @@ def _check_rollout(bench: Bench, runner: Caller, arena: Arena, rolled: Rolled, t
         arena.prepare(0, layout, {**step.contents, rollout.state: state}, step.outputs(task))
         runner.bind({0: step.arguments(task, layout, 0)}, timeout_s=timeout_s)
         runner.run([0], timeout_s=timeout_s)
-        state = arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]).copy()
+        state = copied(arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]))
     drifts = {rollout.state: relative_l2(state_spec, state, rolled.state)}
     for spec in task.outputs:
         got = arena.view(0, layout, spec.name, rolled.steps[-1].n_bytes[spec.name])

@@ -128,7 +128,7 @@ def pick_baselines(bench: Bench, shape: Shape, names: tuple[str, ...], level: st
     if level == "screen":
         fastest = bench.fastest(names, shape, level)
         return [fastest] if fastest is not None else []
-    return [side for name in names if (side := bench.baseline(name, shape, level)) is not None]
+    return [side for name in bench.arms(names) if (side := bench.baseline(name, shape, level)) is not None]
 
 
 def shape_timing(

@@ -1,0 +1,131 @@
+"""A device as the judge sees it: memory that other processes can map, and a few numbers.
+
+Members: `CudaDevice`, and `HostDevice`, which has no device at all and lets all of the judge be tested without one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from typing import Any, Protocol
+
+import torch
+
+from kernelevolve.errors import MachineError
+
+HANDLE_BYTES = 64
+IPC_LAZY_PEER = 1
+
+
+class Memory(Protocol):
+    """`handle`: 64 bytes in hex by which another process maps it. `bytes`: uint8 tensor over all of it."""
+
+    handle: str
+    bytes: torch.Tensor
+
+    def close(self) -> None: ...
+
+
+class Device(Protocol):
+    name: str
+    """For torch."""
+    l2_bytes: int
+    memory_bytes: int
+
+    def allocate(self, n_bytes: int) -> Memory:
+        """Raises MachineError."""
+        ...
+
+    def synchronize(self) -> None: ...
+
+
+class _Handle(ctypes.Structure):
+    _fields_ = (("bytes", ctypes.c_char * HANDLE_BYTES),)
+
+
+class _Span:
+    """Device memory by address, in the form that `torch.as_tensor` takes without a copy."""
+
+    def __init__(self, address: int, n_bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (n_bytes,), "typestr": "|u1", "data": (address, False), "version": 3, "strides": None,
+        }  # fmt: skip
+
+
+def _driver() -> ctypes.CDLL:
+    torch.empty(1, device="cuda")  # the context all of torch works in is current now
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def mapped(handle: str, n_bytes: int) -> torch.Tensor:
+    """uint8 tensor [n_bytes] over another process' device memory, by its handle. Raises MachineError."""
+    address = ctypes.c_uint64()
+    raw = _Handle.from_buffer_copy(bytes.fromhex(handle))
+    code = _driver().cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, IPC_LAZY_PEER)
+    if code != 0:
+        raise MachineError(f"the judge's device memory cannot be mapped (CUDA error {code})")
+    return torch.as_tensor(_Span(address.value, n_bytes), device="cuda")
+
+
+class _CudaMemory:
+    def __init__(self, n_bytes: int) -> None:
+        self._driver = _driver()
+        address = ctypes.c_uint64()
+        if (code := self._driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(n_bytes))) != 0:
+            raise MachineError(f"no device memory for {n_bytes} bytes of tensors (CUDA error {code})")
+        self._address = address
+        raw = _Handle()
+        if (code := self._driver.cuIpcGetMemHandle(ctypes.byref(raw), address)) != 0:
+            raise MachineError(f"device memory cannot be shared between processes here (CUDA error {code})")
+        self.handle = bytes(raw).hex()
+        self.bytes = torch.as_tensor(_Span(address.value, n_bytes), device="cuda")
+
+    def close(self) -> None:
+        self.bytes = torch.empty(0, dtype=torch.uint8)
+        torch.cuda.synchronize()
+        self._driver.cuMemFree_v2(self._address)
+
+
+class CudaDevice:
+    name = "cuda"
+
+    def __init__(self) -> None:
+        if not torch.cuda.is_available():
+            raise MachineError("no NVIDIA GPU that this torch can use; see kernelevolve doctor")
+        facts = torch.cuda.get_device_properties(0)
+        self.l2_bytes, self.memory_bytes = int(facts.L2_cache_size), int(facts.total_memory)
+        # Answers and honest errors come from full precision.
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+
+    def allocate(self, n_bytes: int) -> Memory:
+        return _CudaMemory(n_bytes)
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize()
+
+
+class _HostMemory:
+    def __init__(self, n_bytes: int) -> None:
+        self._fd = os.memfd_create("ke-device", os.MFD_CLOEXEC)
+        os.ftruncate(self._fd, n_bytes)
+        self._map: Any = mmap.mmap(self._fd, n_bytes)
+        self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
+        path = f"/proc/{os.getpid()}/fd/{self._fd}".encode()
+        self.handle = path.ljust(HANDLE_BYTES, b"\0").hex()
+
+    def close(self) -> None:
+        self.bytes = torch.empty(0, dtype=torch.uint8)
+        os.close(self._fd)
+
+
+class HostDevice:
+    name = "cpu"
+    l2_bytes = 2**16
+    memory_bytes = 2**30
+
+    def allocate(self, n_bytes: int) -> Memory:
+        return _HostMemory(n_bytes)
+
+    def synchronize(self) -> None:
+        return
