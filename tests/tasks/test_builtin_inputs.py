@@ -39,6 +39,7 @@ EXPECTED = {
     "gated_delta_packed_decode": "mixed_qkv a b A_log dt_bias state indices | out | B H HV K V S",
     "rms_norm": "x weight | out | R C",
     "add_rms_norm": "x residual weight | out | R C",
+    "rms_norm_backward": "grad x weight | grad_x grad_weight | R C",
     "softmax": "x | out | R C",
     "conv1d": "x weight bias | out | B CI CO L",
 }
@@ -204,7 +205,7 @@ def test_weights_gates_and_biases_are_never_trivial(name: str) -> None:
         ("map_id", "extremes", "v", [str(-(2**63)), str(2**63 - 1), "-1", "0"]),
         ("map_id", "extremes", "table", [str(-(2**63)), str(2**63 - 1)]),
         ("jagged_pooled_embedding", "nominal", "indices", ["-1"]),
-        ("gated_delta_packed_decode", "nominal", "indices", ["-1"]),
+        ("gated_delta_packed_decode", "extreme_gates", "indices", ["-1"]),
     ],
 )
 def test_variants_hold_the_values_they_are_for(name: str, variant: str, input_name: str, wanted: list[str]) -> None:

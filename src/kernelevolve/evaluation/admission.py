@@ -10,7 +10,7 @@ import torch
 
 from kernelevolve.errors import TaskError
 from kernelevolve.evaluation.controls import Answers, Recipe, expected, recipes
-from kernelevolve.evaluation.draws import Distribution, Draw, answered, distributions, edge_shapes, make_draw
+from kernelevolve.evaluation.draws import Distribution, Draw, answered, distributions, make_draw, small_shapes
 from kernelevolve.evaluation.task_module import TaskModule
 from kernelevolve.evaluation.tensors import tensor_bytes
 from kernelevolve.model.admission import Admission, Control
@@ -90,13 +90,7 @@ def _shapes(module: TaskModule) -> list[Shape]:
 
 
 def _small_shape(module: TaskModule) -> Shape:
-    for shape in edge_shapes(module.task)[:1]:
-        try:
-            module.make_inputs(shape, seed=0, variant=module.variants[0])
-        except ValueError:
-            break
-        return shape
-    return min(module.task.shapes.shown, key=lambda shape: sum(shape.values()))
+    return next(iter(small_shapes(module)), min(module.task.shapes.shown, key=lambda shape: sum(shape.values())))
 
 
 def _trial(module: TaskModule, secret: str, seed: int, shape: Shape, *, small: bool) -> Trial | None:

@@ -23,7 +23,7 @@ from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.device import CudaDevice, Device
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.device_side import DeviceSide
-from kernelevolve.evaluation.draws import Distribution, Draw, distributions, edge_shapes, joint_layout, make_draw
+from kernelevolve.evaluation.draws import Distribution, Draw, distributions, joint_layout, make_draw, small_shapes
 from kernelevolve.evaluation.looking import AnyArena
 from kernelevolve.evaluation.reference import BaselineFailed, ReferenceServer
 from kernelevolve.evaluation.side import Side, nothing
@@ -136,7 +136,7 @@ class Bench:
         """What a candidate is compared on: small shapes in every distribution, then every listed shape in the nominal
         one and in a few others, chosen by the secret: who tells shapes apart learns nothing."""
         plan = distributions(self.module, self.defences)
-        shapes = edge_shapes(self.task) if "edge_shapes" in self.defences else []
+        shapes = small_shapes(self.module) if "edge_shapes" in self.defences else []
         wanted: list[tuple[Shape, Distribution]] = []
         for index, shape in enumerate(shapes):
             wanted += [(shape, how) for how in (plan if index == 0 else [plan[index % len(plan)]])]
@@ -163,7 +163,7 @@ class Bench:
         if rollout is None or "rollout" not in self.defences:
             return []
         if self._rolled is None:
-            shape = (edge_shapes(self.task) or list(self.task.shapes.shown))[0]
+            shape = (small_shapes(self.module) or list(self.task.shapes.shown))[0]
             hows = [how for how in distributions(self.module) if how.scale == 1.0 and not how.twist]
             self._rolled = [self._roll(shape, how, rollout.state, rollout.steps) for how in hows]
         return self._rolled

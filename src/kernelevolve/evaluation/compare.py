@@ -17,6 +17,8 @@ HONEST_FACTOR = {"float64": 64.0, "float32": 64.0, "float16": 4.0, "bfloat16": 4
 or takes an exponential good to 20 bits, stays well below; one that works in a 16-bit format is hundreds of times
 above where float32 was asked for."""
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""What writing an exact answer down costs in a 16-bit format; comes on top of what the rule allows."""
 MAX_SAMPLED = 2**16
 
 
@@ -98,7 +100,8 @@ class Answer:
     def _allowed(self, oracle: torch.Tensor) -> torch.Tensor:
         if self._rule.kind == "allclose":
             return self._rule.rtol * (1.0 + oracle.abs())
-        return self._rule.rtol * oracle.abs() + self._rule.rms * (self.scale if np.isfinite(self.scale) else 0.0)
+        rtol = self._rule.rtol + ROUNDOFF.get(self.spec.dtype, 0.0)
+        return rtol * oracle.abs() + self._rule.rms * (self.scale if np.isfinite(self.scale) else 0.0)
 
     def _sampled_error(self, narrow: torch.Tensor) -> float:
         """Root mean square over some of the elements, against the middle of the allowance."""

@@ -167,6 +167,30 @@ def edge_shapes(task: Task) -> list[Shape]:
     return shapes
 
 
+def small_shapes(module: TaskModule) -> list[Shape]:
+    """Edge shapes that the generator takes. Where axes are coupled it refuses odd sizes of all of them at once: then
+    one axis at a time is odd, or at its lower end, and the others are as in the smallest shape that is shown."""
+    task = module.task
+    found = [shape for shape in edge_shapes(task) if _taken(module, shape)]
+    if found or not edge_shapes(task):
+        return found
+    smallest = min(task.shapes.shown, key=lambda shape: _volume(task, shape))
+    odd = edge_shapes(task)[0]
+    singles = [{**smallest, name: shape[name]} for shape in (odd, *edge_shapes(task)[1:]) for name in smallest]
+    for shape in singles:
+        if shape != smallest and shape not in found and _taken(module, shape):
+            found.append(shape)
+    return found
+
+
+def _taken(module: TaskModule, shape: Shape) -> bool:
+    try:
+        module.make_inputs(shape, seed=0, variant=module.variants[0])
+    except ValueError:
+        return False
+    return True
+
+
 def _volume(task: Task, shape: Shape) -> int:
     """A rough size for ordering: the axes' product."""
     volume = 1

@@ -8,8 +8,10 @@ import tomllib
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
+from kernelevolve.errors import UsageError
+from kernelevolve.model.paths import Where
 from kernelevolve.model.task import Axis, DType, Objective, Rollout, Rule, ShapeSets, TensorSpec
 from kernelevolve.model.value import Value
 
@@ -21,12 +23,22 @@ Table = dict[str, Any]
 ValueT = TypeVar("ValueT", bound=Value)
 
 
+class PathEntry(Value):
+    """One `[[platforms.KIND.paths]]` table: a part of the domain worth a search of its own."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    where: str
+    weight: float = Field(default=1.0, gt=0, description="its share of the search time, relative to the other paths")
+
+
 class PlatformEntry(Value):
     """One `[platforms.KIND]` table."""
 
     dtype: DType = "float32"
     shapes: ShapeSets
     objective: Objective | None = None
+    rule: Rule | None = None
+    paths: tuple[PathEntry, ...] = ()
 
 
 def parse_toml(text: str, label: str, first_line: int, faults: list[str]) -> Table | None:
@@ -56,6 +68,12 @@ def shape_axis_names(table: Table | None) -> list[str]:
     return [name for name, axis in axes.items() if isinstance(axis, dict) and axis.get("role", "shape") == "shape"]
 
 
+def declared_paths(table: Table, platform: str) -> tuple[PathEntry, ...]:
+    """Of a table in which `task_fields` found no fault."""
+    entry = _platform_entry(table.get("platforms"), platform, [])
+    return entry.paths if entry else ()
+
+
 def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     """The Task's fields, files aside; None when a fault was found."""
     before = len(faults)
@@ -69,6 +87,7 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     entry = _platform_entry(table.get("platforms"), platform, faults)
     dtype = entry.dtype if entry else "float32"
     axes = _table(table, "axes", faults)
+    faults += _path_faults(entry.paths if entry else (), shape_axis_names(table), f"platforms.{platform}.paths")
     sections: dict[str, list[Any]] = {
         "axes": [_named(Axis, f"axes.{name}", name, data, faults) for name, data in axes.items()],
         "inputs": _specs(table, "inputs", dtype, faults),
@@ -83,6 +102,10 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
         return None
     if entry.objective is not None:
         optional["objective"] = entry.objective
+    elif platform == "cuda":  # in use a launch is hidden behind work or part of a graph, and inputs come from memory
+        optional.setdefault("objective", Objective(clock="device", cache="cold"))
+    if entry.rule is not None:
+        optional["rule"] = entry.rule
     name = table["name"]
     return {
         "schema_version": 1, "name": name, "summary": table.get("summary", ""), "family": table.get("family", name),
@@ -113,6 +136,20 @@ def _platform_entry(platforms: Any, platform: str, faults: list[str]) -> Platfor
         faults.append(f"platforms: there is no [platforms.{platform}] table; the task has {', '.join(sorted(entries))}")
         return None
     return entries[platform]
+
+
+def _path_faults(paths: tuple[PathEntry, ...], axes: list[str], where: str) -> list[str]:
+    names = [path.name for path in paths]
+    faults = [f"{where}: there are two paths '{name}'" for name in sorted({n for n in names if names.count(n) > 1})]
+    for path in paths:
+        try:
+            bounds = Where.parse(path.where).bounds
+        except UsageError as error:
+            faults.append(f"{where}.{path.name}: {error}")
+            continue
+        unknown = [bound.axis for bound in bounds if bound.axis not in axes]
+        faults += [f"{where}.{path.name}: '{axis}' is not a shape axis ({', '.join(axes)})" for axis in unknown]
+    return faults
 
 
 def _specs(table: Table, key: str, dtype: str, faults: list[str]) -> list[TensorSpec | None]:
@@ -152,7 +189,9 @@ def _value(cls: type[ValueT], where: str, data: object, faults: list[str]) -> Va
             loc = item["loc"]
             at = ".".join([where, *(str(part) for part in loc[:-1])])
             if item["type"] == "extra_forbidden":
-                known = ShapeSets.model_fields if loc[0] == "shapes" and len(loc) > 1 else cls.model_fields
+                tables: dict[str, type[Value]] = {"shapes": ShapeSets, "paths": PathEntry}
+                inner = tables.get(str(loc[0])) if len(loc) > 1 else None
+                known = (inner or cls).model_fields
                 faults.append(f"{at}: {_unknown(str(loc[-1]), tuple(known))}")
             elif item["type"] == "missing":
                 faults.append(f"{at}: the key '{loc[-1]}' is missing")

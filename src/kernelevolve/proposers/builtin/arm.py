@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kernelevolve.model.brief import Attempt
 from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.launch import FILE_NAME
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import SourceFile, Task
 from kernelevolve.proposers.builtin.flags import flag_knobs, from_flags, to_flags
@@ -32,6 +33,7 @@ class Arm:
     summary: str
     knobs: tuple[Knob, ...]
     write: Callable[[Mapping[str, str]], Written]
+    language: str = "cpp"
 
     @property
     def short(self) -> str:
@@ -53,7 +55,7 @@ class Arm:
     def candidate(self, settings: Mapping[str, str], intent: str = "") -> Candidate:
         written = self.write(settings)
         return Candidate(
-            language="cpp",
+            language=self.language,
             files=written.files,
             flags=(*written.flags, *to_flags(settings)),
             origin=Origin(proposer=PROPOSER, recipe=self.title, parameters=dict(settings), intent=intent),
@@ -61,7 +63,9 @@ class Arm:
 
 
 def recipe_arm(recipe: Recipe, task: Task, facts: PlatformFacts) -> Arm:
-    """The recipe's own knobs, threads where it uses them, and compiler flags."""
+    """The recipe's own knobs; on a CPU also threads where it uses them, and compiler flags."""
+    if recipe.language != "cpp":
+        return _device_arm(recipe, task)
     knobs = recipe.knobs + thread_knobs(recipe.source, facts) + flag_knobs(task, facts, fast_math=recipe.fast_math)
 
     def write(settings: Mapping[str, str]) -> Written:
@@ -70,6 +74,26 @@ def recipe_arm(recipe: Recipe, task: Task, facts: PlatformFacts) -> Arm:
         return Written(files=(SourceFile(path=f"{task.entry}.cpp", text=text),))
 
     return Arm(title=recipe.title, summary=recipe.summary, knobs=knobs, write=write)
+
+
+def _device_arm(recipe: Recipe, task: Task) -> Arm:
+    """Knobs are constants of the launch plan; CUDA reads them, and the task's dtype, as macros too."""
+    name = "kernel.cu" if recipe.language == "cuda" else "kernel.py"
+
+    def write(settings: Mapping[str, str]) -> Written:
+        constants = "".join(f'\n[[constant]]\nname = "{k}"\nvalue = {v}\n' for k, v in settings.items())
+        head = defines({f"KE_DTYPE_{task.dtype}": "1", **settings}, {}) if recipe.language == "cuda" else ""
+        return Written(
+            files=(
+                SourceFile(path=name, text=head + recipe.source),
+                SourceFile(path=FILE_NAME, text=recipe.plan.rstrip() + "\n" + constants),
+            )
+        )
+
+    return Arm(
+        title=f"{recipe.title}.{recipe.language}", summary=recipe.summary, knobs=recipe.knobs, write=write,
+        language=recipe.language,
+    )  # fmt: skip
 
 
 def thread_knobs(source: str, facts: PlatformFacts) -> tuple[Knob, ...]:
@@ -88,7 +112,10 @@ def defines(macros: Mapping[str, str], settings: Mapping[str, str]) -> str:
 
 
 def foreign_arm(parent: Candidate, task: Task, facts: PlatformFacts) -> Arm:
-    """An arm around source that is not ours: only compiler flags can be changed."""
+    """An arm around source that is not ours: only compiler flags can be changed, where we know the compiler."""
+    if parent.language != "cpp":
+        same = Written(files=parent.files, flags=parent.flags)
+        return Arm(title=parent.origin.recipe, summary="", knobs=(), write=lambda _: same, language=parent.language)
     _, rest = from_flags(parent.flags)
 
     def write(settings: Mapping[str, str]) -> Written:
@@ -100,7 +127,7 @@ def foreign_arm(parent: Candidate, task: Task, facts: PlatformFacts) -> Arm:
 def settings_of(attempt: Attempt, arm: Arm) -> Settings | None:
     """The settings with which `arm` writes exactly this attempt; None when it does not."""
     candidate = attempt.candidate
-    if candidate.origin.recipe != arm.title or candidate.language != "cpp":
+    if candidate.origin.recipe != arm.title or candidate.language != arm.language:
         return None
     settings = arm.complete(candidate.origin.parameters)
     return settings if arm.candidate(settings).id == candidate.id else None

@@ -16,13 +16,14 @@ from kernelevolve.proposers.builtin.moves import Moves
 from kernelevolve.proposers.builtin.recipe import RECIPES, family_recipes
 from kernelevolve.toolchains.cache import default_cache
 
+PLATFORMS = ("cpu", "cuda")
 InductorArm = Callable[[Task, PlatformFacts], Arm]
 """Raises ProposerError when the task's kernels cannot be taken over."""
 
 
 class BuiltinProposer:
-    """Writes C++ for the CPU. Raises ProposerError for another platform, and for a task that has no recipe and
-    whose reference cannot be taken from Inductor."""
+    """Writes C++ for the CPU, CUDA and Triton for NVIDIA GPUs. Raises ProposerError for another platform, and for a
+    task that has no recipe and whose reference cannot be taken from Inductor."""
 
     name = PROPOSER
 
@@ -32,8 +33,8 @@ class BuiltinProposer:
         self._inductor = inductor or InductorSource(cache=default_cache()).arm
 
     def propose(self, brief: Brief) -> list[Candidate]:
-        if brief.task.platform != "cpu":
-            raise ProposerError(f"the builtin proposer writes C++ for the CPU, not for {brief.task.platform}")
+        if brief.task.platform not in PLATFORMS:
+            raise ProposerError(f"the builtin proposer writes for {' and '.join(PLATFORMS)}, not {brief.task.platform}")
         moves = Moves(brief, self._arms(brief))
         found: list[Candidate] = []
         while len(found) < brief.n_wanted and (candidate := moves.next()) is not None:
@@ -46,6 +47,10 @@ class BuiltinProposer:
         fitting = [r for r in family_recipes(task.family or task.name, self._recipes) if r.fits(task, facts)]
         arms = [recipe_arm(recipe, task, facts) for recipe in fitting]
         tried = {attempt.candidate.origin.recipe for attempt in (*brief.history, *brief.parents)}
+        if task.platform != "cpu":
+            if not arms and not brief.parents:
+                raise ProposerError(f"no recipe for '{task.family or task.name}' on {task.platform} at these sizes")
+            return arms
         if INDUCTOR not in tried and not all(arm.title in tried for arm in arms):
             return arms
         try:

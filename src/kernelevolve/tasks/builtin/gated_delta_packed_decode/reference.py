@@ -10,7 +10,8 @@ VARIANTS = ("nominal", "padded", "all_padded", "extreme_gates", "slow_decay", "t
 
 
 def make_inputs(sizes: dict[str, int], rng: torch.Generator, variant: str) -> dict[str, Tensor]:
-    """nominal: one row in six is padding, decays between about 0.2 and 0.99. ValueError: HV is no multiple of H."""
+    """nominal: every row is a sequence as long as there are slots besides the first, which servers keep for padding;
+    decays between about 0.2 and 0.99. ValueError: HV is no multiple of H."""
     batch, heads, key_heads = sizes["B"], sizes["HV"], sizes["H"]
     if heads % key_heads:
         raise ValueError(f"HV={heads} is not a multiple of H={key_heads}")
@@ -67,8 +68,10 @@ def _per_value_head(x: Tensor, heads: int, key_width: int) -> Tensor:
 
 def _indices(batch: int, n_slots: int, rng: torch.Generator, variant: str) -> Tensor:
     """Different slots in random order; padding rows at random places, and wherever the slots run out."""
-    share = {"padded": 0.6, "all_padded": 1.0}.get(variant, 1 / 6)
-    n_live = min(n_slots, batch - int(batch * share))
+    share = {"nominal": 0.0, "padded": 0.6, "all_padded": 1.0}.get(variant, 1 / 6)
+    first = 1 if variant == "nominal" and n_slots > 1 else 0
+    n_live = min(n_slots - first, batch - int(batch * share))
     indices = torch.full((batch,), -1, dtype=torch.int32)
-    indices[torch.randperm(batch, generator=rng)[:n_live]] = torch.randperm(n_slots, generator=rng)[:n_live].int()
+    slots = torch.randperm(n_slots - first, generator=rng)[:n_live] + first
+    indices[torch.randperm(batch, generator=rng)[:n_live]] = slots.int()
     return indices
