@@ -151,3 +151,18 @@ def test_a_foreign_suites_rule_lets_small_zeros_through_and_ours_does_not() -> N
     oracle = torch.rand(1000, dtype=torch.float64) * 1e-5
     assert judged(torch.zeros(1000), oracle, Rule(kind="allclose", rtol=1e-4))
     assert not judged(torch.zeros(1000), oracle)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_an_exact_answer_written_down_once_is_always_right(dtype: str) -> None:
+    """Numbers of every size, the smallest and those too large for the format among them."""
+    generator = torch.Generator().manual_seed(5)
+    oracle = torch.randn(4096, generator=generator, dtype=torch.float64) * 10.0 ** torch.randint(
+        -9, 6, (4096,), generator=generator
+    )
+    spec = TensorSpec(name="y", dtype=dtype, dims=("N",))  # type: ignore[arg-type]
+    answer = Answer(spec, oracle, Rule(kind="scaled", rtol=1e-7))
+    written = oracle.to(getattr(torch, dtype))
+    assert answer.judge(tensor_bytes(written), {"N": 4096}) is None
+    off = torch.where(oracle.abs() > 1e-3, written * 1.02, written)
+    assert answer.judge(tensor_bytes(off), {"N": 4096}) is not None

@@ -10,7 +10,7 @@ from kernelevolve.campaign.seeds import job_secret
 from kernelevolve.errors import JudgeError, MachineError, ToolMissingError
 from kernelevolve.farm.base import Farm, Ticket
 from kernelevolve.model.candidate import Candidate
-from kernelevolve.model.job import Job, Preparation
+from kernelevolve.model.job import Job, Preparation, claim_baselines
 from kernelevolve.model.verdict import Verdict
 
 N_RETRIES = 3
@@ -52,10 +52,11 @@ class Judging:
 
     def _preparation(self, level: Level) -> Preparation:
         opened = self._journal.opened
+        more = claim_baselines(opened.task) if level == "sealed" else ()
         return Preparation(
             task=opened.task,
             level=level,
-            baselines=opened.settings.baselines,
+            baselines=(*opened.settings.baselines, *more),
             n_threads=opened.settings.n_threads,
             secret=job_secret(self._secret, level),
         )

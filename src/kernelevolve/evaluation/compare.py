@@ -18,7 +18,10 @@ or takes an exponential good to 20 bits, stays well below; one that works in a 1
 above where float32 was asked for."""
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
-"""What writing an exact answer down costs in a 16-bit format; comes on top of what the rule allows."""
+SMALLEST_STEP = {"float16": 2.0**-24, "bfloat16": 2.0**-133}
+LARGEST = {"float16": 65520.0}
+"""What writing an exact answer down costs in a 16-bit format comes on top of what the rule allows: relative to it, and
+half a step where numbers get no smaller. From `LARGEST` on the right answer is infinite."""
 MAX_SAMPLED = 2**16
 
 
@@ -45,7 +48,7 @@ class Answer:
         if self.exact:
             self.wanted = oracle.to(getattr(torch, spec.dtype)).contiguous()
             return
-        oracle = oracle.double()
+        oracle = _in_range(oracle.double(), spec.dtype)
         finite = torch.isfinite(oracle)
         self.all_finite = bool(finite.all())
         self._rule = rule
@@ -95,13 +98,14 @@ class Answer:
         if self._oracle is not None:
             return self._oracle
         assert self._again is not None
-        return self._again().double()
+        return _in_range(self._again().double(), self.spec.dtype)
 
     def _allowed(self, oracle: torch.Tensor) -> torch.Tensor:
         if self._rule.kind == "allclose":
             return self._rule.rtol * (1.0 + oracle.abs())
         rtol = self._rule.rtol + ROUNDOFF.get(self.spec.dtype, 0.0)
-        return rtol * oracle.abs() + self._rule.rms * (self.scale if np.isfinite(self.scale) else 0.0)
+        step = 0.5 * SMALLEST_STEP.get(self.spec.dtype, 0.0)
+        return step + rtol * oracle.abs() + self._rule.rms * (self.scale if np.isfinite(self.scale) else 0.0)
 
     def _sampled_error(self, narrow: torch.Tensor) -> float:
         """Root mean square over some of the elements, against the middle of the allowance."""
@@ -113,6 +117,15 @@ class Answer:
         step = max(1, narrow.numel() // MAX_SAMPLED)
         middle = (self.low.reshape(-1)[::step] + self.high.reshape(-1)[::step]) * 0.5
         return (narrow.reshape(-1)[::step] - middle).double().pow(2).mean().sqrt()
+
+
+def _in_range(oracle: torch.Tensor, dtype: str) -> torch.Tensor:
+    """Infinite where the format has no number so large."""
+    if dtype not in LARGEST:
+        return oracle
+    return torch.where(
+        oracle.abs() >= LARGEST[dtype], torch.copysign(torch.full_like(oracle, torch.inf), oracle), oracle
+    )
 
 
 def _rms(values: torch.Tensor) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from kernelevolve.evaluation.python_arguments import ArgumentPlan
-from kernelevolve.tasks.confine import confine
+from kernelevolve.toolchains.confine import confine
 
 LOG_BYTES = 64 * 1024
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev/urandom", "/opt")

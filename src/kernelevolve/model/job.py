@@ -18,6 +18,14 @@ class Limits(Value):
     measure_s: float = Field(default=0.6, gt=0, description="timing budget for all shapes of a screen")
 
 
+def claim_baselines(task: Task) -> tuple[str, ...]:
+    """What a final claim is held against besides what every screen is: slow to make ready, hard to beat."""
+    if task.platform != "cuda":
+        return ()
+    narrower = ("eager+tf32", "compile+tf32") if task.dtype == "float32" and task.rule.kind != "bitwise" else ()
+    return ("compile-max-autotune", *narrower)
+
+
 class Preparation(Value):
     """What is done once for many jobs: draws and their answers, compiled baselines. level "check" stops before
     measuring; the others are those of `Timing`."""
