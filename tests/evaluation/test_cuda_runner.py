@@ -16,6 +16,7 @@ from kernelevolve.model.job import Job, Limits
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import SourceFile, Task
 from kernelevolve.model.verdict import Verdict
+from kernelevolve.toolchains.device_artifact import machine_code_id
 from kernelevolve.toolchains.nvrtc import find_nvrtc
 
 needs_nvrtc = pytest.mark.skipif(find_nvrtc() is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
@@ -110,3 +111,25 @@ def test_two_clocks_must_agree() -> None:
     assert clock_dispute(1.0e-3, 1.0e-6) is None, "a short call is mostly the launch"
     assert "cannot be inside" in str(clock_dispute(1.0e-3, 1.2e-3))
     assert "elsewhere" in str(clock_dispute(2.0, 0.1))
+
+
+@needs_nvrtc
+def test_the_same_machine_code_is_not_run_twice(judge: Judge, task: Task) -> None:
+    """Only a screen may take another's word, and only within one secret; checks alone are cheap and always done."""
+    first = check(judge, task, plan("scale"))
+    again = check(judge, task, plan("scale") + "# another source\n")
+    assert first.candidate_id != again.candidate_id
+    assert not any("same machine code" in report.note for report in again.stages)
+    assert machine_code_id(build(judge, task, "// one")) == machine_code_id(build(judge, task, "// two"))
+    assert machine_code_id(build(judge, task, "")) != machine_code_id(build(judge, task, "", body="y[0] = x[0];"))
+
+
+def build(judge: Judge, task: Task, comment: str, body: str = "") -> Path:
+    files = (
+        SourceFile(path="kernel.cu", text=f'{comment}\nextern "C" __global__ void scale({PARAMETERS}) {{{body}}}'),
+        SourceFile(path="launch.toml", text=plan("scale")),
+    )
+    candidate = Candidate(language="cuda", files=files, origin=Origin(proposer="tests"))
+    built = judge.build_ahead(Job(task=task, candidate=candidate, secret="s"))
+    assert built.artifact is not None
+    return Path(built.artifact.path)

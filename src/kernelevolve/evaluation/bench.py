@@ -31,6 +31,7 @@ from kernelevolve.evaluation.spares import Spares
 from kernelevolve.evaluation.stock import DEVICE_SHARE, Allowance, Feed, Stock
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.model.task import Shape, Task
+from kernelevolve.model.verdict import Verdict
 
 READY_PAIRS = 8
 """How many samples' worth of draws are made before the first candidate is timed; more are made when wanted."""
@@ -84,6 +85,8 @@ class Bench:
         self.baseline_notes: dict[str, str] = {}
         self._rolled: list[Rolled] | None = None
         self._fastest: dict[str, str] = {}
+        self.twins: dict[str, Verdict] = {}
+        """Verdicts of this secret by the machine code they are about."""
 
     def use(self, secret: str) -> None:
         """Draw from this secret from now on; the baselines' process and what it compiled stay."""
@@ -91,6 +94,7 @@ class Bench:
             self._secret = secret
             self._draws.clear()
             self._stocks.clear()
+            self.twins.clear()
             self._allowance = None
             self._sides.clear()
             self._rolled = None

@@ -41,8 +41,9 @@ from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Shape
 from kernelevolve.model.verdict import BUSY, LaneName, Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
 from kernelevolve.toolchains import make_toolchain
-from kernelevolve.toolchains.base import BuildFailure
+from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.cpp import find_compiler
+from kernelevolve.toolchains.device_artifact import machine_code_id
 
 FLOOR_MARGIN = 1.5
 """How much faster than the measured copy in the nearest cache something may look before it is called impossible: loads
@@ -81,11 +82,33 @@ class Evaluation:
         if built.fault is not None:
             return self._finish(built.fault.outcome, built.fault.message, fault=built.fault)
         assert built.artifact is not None
+        twin = self._twin(built.artifact)
+        if (known := self._bench.twins.get(twin)) is not None:
+            return self._same_as(known)
+        verdict = self._judged(built.artifact)
+        if twin:
+            self._bench.twins[twin] = verdict
+        return verdict
+
+    def _judged(self, artifact: Artifact) -> Verdict:
+        job = self._job
         try:
-            timing = self._check_and_measure(make_launch(job.candidate.language, built.artifact, job.task))
+            timing = self._check_and_measure(make_launch(job.candidate.language, artifact, job.task))
         except CandidateFault as fault:
             return self._finish(fault.outcome, fault.message, fault=fault)
         return self._finish(Outcome.CORRECT, "", timing=timing)
+
+    def _twin(self, artifact: Artifact) -> str:
+        """A name for what was built that other sources may share; empty where every source counts as another: a claim
+        is measured anew, and a host language's artifact is its source."""
+        if self._kind != "device_code" or self._job.task.platform != "cuda" or self._job.level != "screen":
+            return ""
+        return machine_code_id(Path(artifact.path))
+
+    def _same_as(self, known: Verdict) -> Verdict:
+        note = f"the same machine code as candidate {known.candidate_id[:12]}: not run again"
+        reports = (*self._reports, StageReport(stage=Stage.CHECK, seconds=0.0, note=note))
+        return known.model_copy(update={"candidate_id": self._job.candidate.id, "stages": reports})
 
     def _check_and_measure(self, launch: Launch | CudaLaunch) -> Timing | None:
         job, bench = self._job, self._bench

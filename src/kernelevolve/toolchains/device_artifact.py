@@ -39,6 +39,12 @@ class DeviceBuilt(Value):
     messages: tuple[CompileMessage, ...] = ()
 
 
+def machine_code_id(record: Path) -> str:
+    """The same for two artifacts that do the same by the same machine code, whatever the sources were."""
+    built = DeviceBuilt.from_json(record.read_text())
+    return sha256(built.model_copy(update={"messages": ()}).to_json().encode())
+
+
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
