@@ -216,6 +216,18 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor) -> list[list[float
     return [normed(row, weight.tolist()) for row in rows]
 
 
+def rms_norm_backward(grad: Tensor, x: Tensor, weight: Tensor) -> tuple[list[float], list[float]]:
+    """By the quotient rule: the norm divides each element by the size of its row, which depends on all of them."""
+    grad_x, grad_weight = [], [0.0] * x.shape[1]
+    for upper, row in zip(grad.tolist(), x.tolist(), strict=True):
+        size = math.sqrt(sum(value * value for value in row) / len(row) + 1e-6)
+        weighted = [g * w for g, w in zip(upper, weight.tolist(), strict=True)]
+        by_size = -dot(weighted, row) / size**2
+        grad_x += [w / size + by_size * value / (len(row) * size) for w, value in zip(weighted, row, strict=True)]
+        grad_weight = [t + g * v / size for t, g, v in zip(grad_weight, upper, row, strict=True)]
+    return grad_x, grad_weight
+
+
 def softmax(x: Tensor) -> list[float]:
     out = []
     for row in x.tolist():

@@ -210,6 +210,26 @@ def test_add_rms_norm() -> None:
     assert results["out"].flatten().tolist() == pytest.approx([0.848528, 2.262742], abs=1e-6)
 
 
+def test_rms_norm_backward() -> None:
+    # Both rows have the size 5 / sqrt 2, n = (3, 4) / size. w * grad is (1, 0) and (0, 2); n times the mean of its
+    # product with n is (0.36, 0.48) and (0.96, 1.28).
+    grad, x = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[3.0, 4.0], [3.0, 4.0]])
+    grad_x, grad_weight = reference("rms_norm_backward")(grad, x, torch.tensor([1.0, 2.0]))
+    size = 5 / math.sqrt(2)
+    assert grad_x.flatten().tolist() == pytest.approx([0.64 / size, -0.48 / size, -0.96 / size, 0.72 / size], rel=1e-5)
+    assert grad_weight.tolist() == pytest.approx([3 / size, 4 / size], rel=1e-5)
+
+
+def test_rms_norm_backward_is_the_gradient_of_the_norm() -> None:
+    x, weight = torch.randn(3, 5, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
+    x.requires_grad_()
+    weight.requires_grad_()
+    grad = torch.randn(3, 5, dtype=torch.float64)
+    reference("rms_norm")(x, weight).backward(grad)
+    got = reference("rms_norm_backward")(grad, x.detach(), weight.detach())
+    torch.testing.assert_close(got, (x.grad, weight.grad))
+
+
 def test_softmax() -> None:
     out = reference("softmax")(torch.tensor([[0.0, math.log(2), math.log(3)], [900.0, 900.0, -900.0]]))
     assert out.flatten().tolist() == pytest.approx([1 / 6, 1 / 3, 1 / 2, 0.5, 0.5, 0.0], rel=1e-6)

@@ -232,6 +232,18 @@ def residual_not_written(x: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
     return F.rms_norm(residual + x, weight.shape, weight, 1e-6)
 
 
+def backward_without_the_mean(grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    scale = (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+    return grad * weight * scale, (grad * x * scale).sum(0)
+
+
+def backward_of_half_the_rows(grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """grad_weight misses the last rows."""
+    whole = module_of("rms_norm_backward").reference
+    half = (len(x) + 1) // 2
+    return whole(grad, x, weight)[0], whole(grad[:half], x[:half], weight)[1]
+
+
 def unshifted_softmax(x: Tensor) -> Tensor:
     return x.exp() / x.exp().sum(-1, keepdim=True)
 
@@ -272,6 +284,8 @@ MUTANTS = [
     ("rms_norm", norm_without_weight),
     ("rms_norm", layer_norm),
     ("add_rms_norm", residual_not_written),
+    ("rms_norm_backward", backward_without_the_mean),
+    ("rms_norm_backward", backward_of_half_the_rows),
     ("softmax", unshifted_softmax),
     ("conv1d", conv_without_bias),
     ("conv1d", conv_repeating_the_ends),
