@@ -212,7 +212,7 @@ def test_both_builds_of_a_batch_are_handed_in_before_a_verdict_is_awaited() -> N
 def test_diagnoses_of_correct_candidates_are_recorded_with_the_verdict() -> None:
     asked: list[Verdict] = []
 
-    def explain(verdict: Verdict, opened: Opened) -> Diagnosis | None:
+    def explain(verdict: Verdict, opened: Opened, candidate: Candidate) -> Diagnosis | None:
         asked.append(verdict)
         return Diagnosis(bottleneck=Bottleneck.MEMORY) if len(asked) % 2 else None
 

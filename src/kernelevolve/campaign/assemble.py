@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from kernelevolve.campaign.budget import Clock
+from kernelevolve.campaign.explaining import explain_with_code
 from kernelevolve.campaign.listeners import Listener
 from kernelevolve.campaign.loop import Explain, run_campaign
-from kernelevolve.diagnosis.explain import explain as roofline_explanation
 from kernelevolve.errors import RecordError
 from kernelevolve.farm import make_farm
 from kernelevolve.farm.base import Farm
 from kernelevolve.model.candidate import Candidate
-from kernelevolve.model.diagnosis import Diagnosis
 from kernelevolve.model.events import Closed, Opened, Settings
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Task
-from kernelevolve.model.verdict import Verdict
 from kernelevolve.proposers import make_proposer
 from kernelevolve.proposers.base import Proposer
 from kernelevolve.search import make_policy
@@ -44,10 +43,6 @@ def assemble(settings: Settings, *, cache_dir: Path) -> Parts:
         policy=make_policy(settings.policy, settings),
         farm=make_farm(farm, n_threads=settings.n_threads, cache_dir=cache_dir),
     )
-
-
-def _by_roofline(verdict: Verdict, opened: Opened) -> Diagnosis | None:
-    return roofline_explanation(verdict, opened.facts)
 
 
 def open_campaign(
@@ -81,8 +76,8 @@ def continue_campaign(
     clock: Clock = time.monotonic,
     explain: Explain | None = None,
 ) -> Closed:
-    """Run a campaign, new or interrupted, with the settings it was opened with. See `run_campaign`. `explain` is the
-    roofline's by default."""
+    """Run a campaign, new or interrupted, with the settings it was opened with. See `run_campaign`. `explain` is by
+    default the roofline's, with the machine code beside it."""
     opened = store.read(campaign_id)[0]
     if not isinstance(opened, Opened):
         raise RecordError(f"campaign {campaign_id} does not start with its opening")
@@ -96,5 +91,5 @@ def continue_campaign(
             farm=parts.farm,
             listeners=listeners,
             clock=clock,
-            explain=explain or _by_roofline,
+            explain=explain or partial(explain_with_code, cache=cache_dir),
         )

@@ -21,6 +21,7 @@ from kernelevolve.campaign.listeners import Listener
 from kernelevolve.campaign.proposing import Proposing
 from kernelevolve.campaign.stopping import NOTHING_LEFT, stop_reason
 from kernelevolve.farm.base import Farm
+from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.diagnosis import Diagnosis
 from kernelevolve.model.events import Closed, Diagnosed, Event, Judged, Opened
 from kernelevolve.model.verdict import Verdict
@@ -29,7 +30,7 @@ from kernelevolve.search.base import Policy
 from kernelevolve.search.tree import Node
 from kernelevolve.store.base import Store
 
-Explain = Callable[[Verdict, Opened], Diagnosis | None]
+Explain = Callable[[Verdict, Opened, Candidate], Diagnosis | None]
 """Why a candidate is as fast as it is. Pure; asked about correct candidates only."""
 
 
@@ -97,7 +98,7 @@ def _original(journal: Journal, node: Node) -> Node | None:
 
 def _judgement(journal: Journal, node: Node, verdict: Verdict, explain: Explain | None) -> list[Event]:
     events: list[Event] = [Judged(step=node.step, verdict=verdict, elapsed_s=journal.elapsed_s)]
-    diagnosis = explain(verdict, journal.opened) if explain is not None and verdict.correct else None
+    diagnosis = explain(verdict, journal.opened, node.candidate) if explain is not None and verdict.correct else None
     if diagnosis is not None:
         events.append(Diagnosed(step=node.step, diagnosis=diagnosis))
     return events

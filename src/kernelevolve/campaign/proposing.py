@@ -13,6 +13,7 @@ from kernelevolve.proposers.base import Proposer
 from kernelevolve.search.base import Policy
 
 BATCH = 2  # while one candidate is timed the next is built
+DEVICE_BATCH = 8  # what a device's clock times, builds do not disturb: as many as cores can be put to use
 N_ATTEMPTS = 3
 
 
@@ -50,7 +51,8 @@ class Proposing:
     def _batch(self, attempt: int) -> list[Proposed]:
         journal, step = self._journal, len(self._journal.tree) + 1
         settings = journal.settings
-        n_moves = min(BATCH, settings.max_candidates - step + 1)
+        batch = DEVICE_BATCH if journal.opened.task.objective.clock == "device" else BATCH
+        n_moves = min(batch, settings.max_candidates - step + 1)
         moves = self._policy.ask(journal.tree, policy_rng(settings.seed, step, attempt), n_moves)
         found: dict[str, Proposed] = {}
         for index, (move, n_wanted) in enumerate(_grouped(moves)):

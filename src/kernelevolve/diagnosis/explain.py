@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kernelevolve.diagnosis.cuda_explain import explain_device
 from kernelevolve.diagnosis.roofline import Roofline, roofline
 from kernelevolve.model.diagnosis import Bottleneck, Diagnosis, Evidence
+from kernelevolve.model.kernel_facts import KernelFacts
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.verdict import ShapeTiming, Verdict
 
@@ -13,19 +17,25 @@ COMPUTE_SHARE = 0.25
 """Below this share memory cannot be what is waited for."""
 OVERHEAD_US = 30.0
 """Calls this short consist of entering the function and waking threads."""
+GPU_KINDS = ("cuda",)
 IMBALANCE = 4.0
 """Speed-ups of two shapes this far apart are no longer one result."""
 
 
-def explain(verdict: Verdict, facts: PlatformFacts) -> Diagnosis | None:
-    """None unless the verdict is correct and timed.
+def explain(
+    verdict: Verdict, facts: PlatformFacts, *, cold: bool = False, code: Sequence[KernelFacts] = ()
+) -> Diagnosis | None:  # fmt: skip
+    """None unless the verdict is correct and timed. `cold` and `code` are for a GPU only: whether its cache was empty,
+    and the kernels' machine code where that is at hand.
 
-    Asked in this order, the first that holds is the answer: every shape at its memory floor; every call short; one
-    shape far behind the others; no floor to compare with; far above the floor (compute); else memory.
+    Asked in this order, the first that holds is the answer on a CPU: every shape at its memory floor; every call
+    short; one shape far behind the others; no floor to compare with; far above the floor (compute); else memory.
     """
     if not verdict.correct or verdict.timing is None or not verdict.timing.shapes:
         return None
     shapes = verdict.timing.shapes
+    if facts.kind in GPU_KINDS:
+        return explain_device(shapes, facts, cold=cold, code=code)
     lines = tuple(roofline(timing, facts) for timing in shapes)
     usable = [line for line in lines if line.believable]
     complete = len(usable) == len(lines)
