@@ -154,7 +154,8 @@ def test_evaluate_rejects_with_exit_code_three(tmp_path: Path, capsys: pytest.Ca
         (("task", "frobnicate"), 2, "frobnicate"),
         (("evaluate", "map_id", "nowhere.cpp", "--platform", "fake"), 2, "nowhere.cpp"),
         (("tree", "--store", "/nonexistent/store"), 2, "there is no store at"),
-        (("export", "a", "b", "c"), 2, "export takes"),
+        (("export", "a", "b", "c"), 2, "there is no store at"),
+        (("export", "a", "b", "c", "--step", "3"), 2, "--step chooses a candidate of one campaign"),
     ],
 )
 def test_errors_are_one_line_and_an_exit_code(
@@ -206,10 +207,12 @@ def test_what_nobody_expected_gives_a_line_and_a_kept_traceback(capsys: pytest.C
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_only_cpp_kernels_can_be_exported(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_only_kernels_with_code_of_their_own_are_exported(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     code, data, _ = asked(capsys, "export", tmp_path / "out", "--store", store)
     assert code == 2
-    assert "only cpp kernels" in data["error"]["message"]
+    assert "has no machine code to export" in data["error"]["message"]
 
 
 def test_hostile_text_reaches_the_terminal_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -107,7 +107,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_folder_holds_everything_and_the_python_parses(exported: Path):
     names = {path.name for path in exported.iterdir()} - {".built", "__pycache__"}
     assert names == {
-        "kernel.cpp", "ke_abi.h", "ke_shim.cpp", "spread.py", "test_spread.py", "reference.py", "evidence.json", "README.md",  # noqa: E501
+        "kernel.cpp", "ke_abi.h", "ke_shim.cpp", "spread.py", "test_spread.py", "reference.py", "runtime",
+        "evidence.json", "README.md",
     }  # fmt: skip
     for path in exported.glob("*.py"):
         ast.parse(path.read_text())

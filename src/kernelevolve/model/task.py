@@ -10,9 +10,9 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from kernelevolve.model.value import Value
 
@@ -90,7 +90,8 @@ class TensorSpec(Value):
 
 class Rule(Value):
     """What counts as right. bitwise: every byte equal. scaled: for each element
-    |got - oracle| <= rtol*|oracle| + rms*RMS(oracle), the oracle computed in float64. allclose: foreign suites' own
+    |got - oracle| <= rtol*|oracle| + rms*RMS(oracle), the oracle computed in float64; a 16-bit format's own rounding
+    comes on top. allclose: foreign suites' own
     rule, |got - oracle| <= rtol*(1 + |oracle|), under which small answers are not told from zeros; offered to see what
     a suite's rule lets through, not to search with."""
 
@@ -156,6 +157,7 @@ class Task(Value):
     )
     objective: Objective = Objective()
     shapes: ShapeSets
+    where: str = Field(default="", description="the part of a larger domain that is asked for; see model/paths.py")
     format: Literal["native", "kernelbench", "flashinfer_trace"] = "native"
     files: tuple[SourceFile, ...] = Field(description="Python source; the first file is the one that is loaded")
 
@@ -165,6 +167,14 @@ class Task(Value):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    @model_serializer(mode="wrap")
+    def _whole_tasks_as_ever(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A task that was not narrowed keeps the text, and so the identity, it had before there were paths."""
+        data: dict[str, Any] = handler(self)
+        if not data.get("where"):
+            data.pop("where", None)
+        return data
 
     def axis(self, name: str) -> Axis:
         return next(axis for axis in self.axes if axis.name == name)

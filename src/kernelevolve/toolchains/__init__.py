@@ -13,8 +13,18 @@ TOOLCHAINS = {
     "cpp": "kernelevolve.toolchains.cpp:CppToolchain",
     "python": "kernelevolve.toolchains.python:PythonToolchain",
     "cuda": "kernelevolve.toolchains.cuda:CudaToolchain",
+    "triton": "kernelevolve.toolchains.triton:TritonToolchain",
+    "gluon": "kernelevolve.toolchains.gluon:GluonToolchain",
+    "tlx": "kernelevolve.toolchains.tlx:TlxToolchain",
+    "cutedsl": "kernelevolve.toolchains.cutedsl:CuteDslToolchain",
+    "cutile": "kernelevolve.toolchains.cutile:CutileToolchain",
     "fake": "kernelevolve.toolchains.fake:FakeToolchain",
 }
+PLATFORM_OF = {
+    "cpp": "cpu", "python": "cpu", "cuda": "cuda", "triton": "cuda", "gluon": "cuda", "tlx": "cuda", "cutedsl": "cuda",
+    "cutile": "cuda",
+}  # fmt: skip
+"""Where candidates of a language run; what is not here runs anywhere."""
 SOURCES = {".cpp": "cpp", ".cc": "cpp", ".cu": "cuda", ".py": "python", ".fake": "fake"}
 """The language a source file is written in, by its suffix."""
 

@@ -6,53 +6,62 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelevolve.errors import UsageError
+from kernelevolve.errors import UnknownNameError, UsageError
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.launch import FILE_NAME as PLAN
 from kernelevolve.model.task import SourceFile
-from kernelevolve.toolchains import SOURCES
+from kernelevolve.toolchains import PLATFORM_OF, SOURCES, TOOLCHAINS
 
 HEADERS = (".h", ".hpp", ".cuh")
 ENTRY_FILE = "kernel.py"
+PLAN_SUFFIX = {name: ".py" for name, platform in PLATFORM_OF.items() if platform == "cuda" and name != "cuda"}
+"""Languages of device code that are written in Python, with a plan beside."""
 OURS = ("ke_abi.h", "ke_shim.cpp")
 FLAGS_LINE = "// flags:"
 """A line of a source file that names compiler flags beyond the standard ones."""
 
 
-def read_candidate(path: Path) -> Candidate:
-    """A source file (a .cu file with its launch.toml beside it), or a folder of sources and headers (an exported one
-    too). Raises UsageError."""
+def read_candidate(path: Path, *, language: str = "") -> Candidate:
+    """A source file (of device code with its launch.toml beside it), or a folder of sources and headers (an exported
+    one too). `language` is needed where the files do not tell: several are written in .py. Raises UsageError."""
+    if language and language not in TOOLCHAINS:
+        raise UnknownNameError("language", language, tuple(TOOLCHAINS))
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     if path.is_dir():
-        paths = _sources(path)
+        paths = _sources(path, language)
         names = [found.relative_to(path).as_posix() for found in paths]
     else:
-        paths = [path, path.with_name(PLAN)] if path.suffix == ".cu" and path.with_name(PLAN).exists() else [path]
+        planned = path.suffix == ".cu" or PLAN_SUFFIX.get(language) == path.suffix
+        paths = [path, path.with_name(PLAN)] if planned and path.with_name(PLAN).exists() else [path]
         names = [found.name for found in paths]
-    languages = {SOURCES[found.suffix] for found in paths if found.suffix in SOURCES}
-    if len(languages) != 1:
-        raise UsageError(f"{path}: expected source files of one language ({' '.join(SOURCES)})")
+    found_languages = {language or SOURCES[found.suffix] for found in paths if found.suffix in SOURCES}
+    if len(found_languages) != 1:
+        hint = "; for .py files with a launch.toml say --language" if (path / PLAN).exists() else ""
+        raise UsageError(f"{path}: expected source files of one language ({' '.join(SOURCES)}){hint}")
     try:
         texts = [found.read_text(encoding="utf-8") for found in paths]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as text: {error}") from error
     return Candidate(
-        language=languages.pop(),
+        language=found_languages.pop(),
         files=tuple(SourceFile(path=name, text=text) for name, text in zip(names, texts, strict=True)),
         flags=_flags(path, texts),
         origin=Origin(proposer="user", recipe=path.stem, intent=f"given as {path.name}"),
     )
 
 
-def _sources(folder: Path) -> list[Path]:
+def _sources(folder: Path, language: str) -> list[Path]:
     """In order; of a Python candidate `kernel.py` comes first. Beside other sources Python is a wrapper's, as in an
-    export, and no part of the candidate."""
+    export, and no part of the candidate; where the language is written in .py, nothing else is."""
     found = [
         path
         for path in sorted(folder.rglob("*"))
         if (path.suffix in (*SOURCES, *HEADERS) and path.name not in OURS) or path == folder / PLAN
     ]
+    if PLAN_SUFFIX.get(language) == ".py":
+        found = [path for path in found if path.suffix == ".py" or path == folder / PLAN]
+        return sorted(found, key=lambda path: (path.name == PLAN, path.name != ENTRY_FILE))
     others = [path for path in found if path.suffix != ".py"]
     return others or sorted(found, key=lambda path: path.name != ENTRY_FILE)
 

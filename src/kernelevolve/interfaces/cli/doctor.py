@@ -23,7 +23,7 @@ def doctor(platform: PlatformOption = "cpu", store: StoreOption = DEFAULT_STORE,
     from kernelevolve.interfaces.cli.output import emit
     from kernelevolve.platforms import make_platform
 
-    checks = [*make_platform(platform).checks(), _store_check(store)]
+    checks = [*make_platform(platform).checks(), *_language_checks(platform), _store_check(store)]
     ready = all(check.ok for check in checks if check.name in NEEDED)
     data = {
         "platform": platform,
@@ -32,6 +32,26 @@ def doctor(platform: PlatformOption = "cpu", store: StoreOption = DEFAULT_STORE,
     }
     emit("doctor", as_json, data, lambda console: _render(checks, ready, console))
     return OK if ready else MACHINE
+
+
+def _language_checks(platform: str) -> list[Check]:
+    """The languages of this platform that have a compiler of their own to install."""
+    from kernelevolve.platforms.base import Check
+    from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS, make_toolchain
+    from kernelevolve.toolchains.cache import default_cache
+    from kernelevolve.toolchains.dsl import DslToolchain
+
+    checks = []
+    for language in TOOLCHAINS:
+        toolchain = make_toolchain(language, cache=default_cache())
+        if PLATFORM_OF.get(language) != platform or not isinstance(toolchain, DslToolchain):
+            continue
+        problem = toolchain.problem()
+        checks.append(Check(
+            name=language, ok=problem is None, detail="no compiler" if problem else toolchain.compiler,
+            fix=problem or "",
+        ))  # fmt: skip
+    return checks
 
 
 def _store_check(folder: Path) -> Check:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelevolve.interfaces.cli.options import BaselineOption, JsonOption, PlatformOption, TaskArgument, ThreadsOption
+from kernelevolve.interfaces.cli.options import (
+    BaselineOption,
+    JsonOption,
+    LanguageOption,
+    PlatformOption,
+    TaskArgument,
+    ThreadsOption,
+)
+from kernelevolve.interfaces.cli.paths import WhereOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,8 +29,10 @@ def evaluate(
         Path, typer.Argument(help="A .cpp file, or a folder of sources and headers.", metavar="CANDIDATE")
     ],
     platform: PlatformOption = "cpu",
+    language: LanguageOption = "",
     threads: ThreadsOption = None,
     baseline: BaselineOption = None,
+    where: WhereOption = "",
     as_json: JsonOption = False,
 ) -> int:
     """Check and measure one kernel as a finalist would be. Exit code 3 when it is rejected."""
@@ -33,16 +43,17 @@ def evaluate(
     from kernelevolve.interfaces.cli.border import OK, REJECTED
     from kernelevolve.interfaces.cli.candidates import read_baselines, read_candidate
     from kernelevolve.interfaces.cli.output import emit
+    from kernelevolve.interfaces.cli.paths import load_part
     from kernelevolve.interfaces.cli.session import usable_cores
     from kernelevolve.model.job import Job
     from kernelevolve.platforms import make_platform
-    from kernelevolve.tasks import load_task
     from kernelevolve.toolchains.cache import default_cache
 
     machine = make_platform(platform)
     n_threads = threads or usable_cores()
     job = Job(
-        task=load_task(task, platform=machine.kind), candidate=read_candidate(candidate), level="confirm",
+        task=load_part(task, platform=machine.kind, where=where),
+        candidate=read_candidate(candidate, language=language), level="confirm",
         user_baselines=read_baselines(baseline or []), n_threads=n_threads, secret=secrets.token_hex(16),
     )  # fmt: skip
     name = "fake" if platform == "fake" else "process"

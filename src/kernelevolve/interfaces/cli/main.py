@@ -10,16 +10,19 @@ import typer
 
 from kernelevolve import __version__
 from kernelevolve.interfaces.cli import (
+    build,
     campaign,
     diff,
     doctor,
     evaluate,
     export,
+    profile,
     report,
     resume,
     run,
     selftest,
     task,
+    toolchain,
     tree,
 )
 from kernelevolve.interfaces.cli.border import guarded
@@ -31,11 +34,12 @@ app = typer.Typer(
 )  # fmt: skip
 for command in (
     run.run, resume.resume, evaluate.evaluate, tree.tree, diff.diff, report.report, export.export, doctor.doctor,
-    selftest.selftest,
+    selftest.selftest, build.build, profile.profile,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(task.app, name="task")
 app.add_typer(campaign.app, name="campaign")
+app.add_typer(toolchain.app, name="toolchain")
 
 
 @app.callback()
@@ -61,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(arguments: Sequence[str]) -> str:
     """ "task.list" for `task list ...`; "error" when no such command exists."""
-    groups = {"task": ("list", "show", "check"), "campaign": ("list", "show")}
+    groups = {"task": ("list", "show", "check"), "campaign": ("list", "show"), "toolchain": ("list", "install")}
     words = [word for word in arguments if not word.startswith("-")][:2]
     if words and words[0] in groups:
         return f"{words[0]}.{words[1]}" if words[1:] and words[1] in groups[words[0]] else "error"

@@ -29,3 +29,9 @@ BaselineOption = Annotated[
     list[Path] | None,
     typer.Option("--baseline", help="A kernel of your own (.cpp) to be beaten too. May be repeated.", metavar="FILE"),
 ]
+LanguageOption = Annotated[
+    str,
+    typer.Option(
+        "--language", help="What it is written in, where the files do not tell: triton, gluon, tlx, ...", metavar="NAME"
+    ),
+]

@@ -15,6 +15,7 @@ from kernelevolve.interfaces.cli.options import (
     TaskArgument,
     ThreadsOption,
 )
+from kernelevolve.interfaces.cli.paths import PathOption, WhereOption
 
 
 def run(
@@ -33,6 +34,8 @@ def run(
     drafts: Annotated[int, typer.Option("--drafts", min=1, help="Candidates without a parent to start with.")] = 8,
     threads: ThreadsOption = None,
     baseline: BaselineOption = None,
+    where: WhereOption = "",
+    path: PathOption = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> int:
@@ -40,13 +43,17 @@ def run(
     from datetime import UTC, datetime
 
     from kernelevolve.campaign.assemble import open_campaign
+    from kernelevolve.errors import UsageError
     from kernelevolve.interfaces.cli.candidates import read_baselines
     from kernelevolve.interfaces.cli.drive import drive
+    from kernelevolve.interfaces.cli.paths import ShapePath, drive_family, read_paths
     from kernelevolve.interfaces.cli.session import usable_cores
     from kernelevolve.model.events import Settings
+    from kernelevolve.model.paths import Where, narrowed
     from kernelevolve.platforms import make_platform
     from kernelevolve.store import open_store
     from kernelevolve.tasks import load_task
+    from kernelevolve.tasks.declared import paths_of
 
     machine = make_platform(platform)
     settings = Settings(
@@ -54,10 +61,20 @@ def run(
         platform=platform, max_candidates=max_candidates, max_seconds=max_seconds, n_drafts=drafts,
         n_threads=threads or usable_cores(),
     )  # fmt: skip
-    loaded = load_task(task, platform=machine.kind)
+    whole = load_task(task, platform=machine.kind)
     rivals = read_baselines(baseline or [])
-    opened = open_store(store)
-    campaign_id = open_campaign(
-        opened, task=loaded, settings=settings, facts=machine.facts(), now=datetime.now(UTC), user_baselines=rivals
-    )
-    return drive(opened, campaign_id, folder=store, command="run", as_json=as_json)
+    if path and where:
+        raise UsageError("--path and --where do not go together: each path says its own shapes")
+    paths = read_paths(path or [], paths_of(task, platform=machine.kind), max_seconds=max_seconds)
+    paths = paths or [ShapePath(name="", where=where, max_seconds=max_seconds)]
+    parts = {one.name: narrowed(whole, Where.parse(one.where)) for one in paths}
+    opened, facts = open_store(store), machine.facts()
+
+    def open_path(one: ShapePath) -> str:
+        mine = settings.model_copy(update={"max_seconds": one.max_seconds})
+        now = datetime.now(UTC)
+        return open_campaign(opened, task=parts[one.name], settings=mine, facts=facts, now=now, user_baselines=rivals)
+
+    if path:
+        return drive_family(opened, paths, open_path, folder=store, as_json=as_json)
+    return drive(opened, open_path(paths[0]), folder=store, command="run", as_json=as_json)

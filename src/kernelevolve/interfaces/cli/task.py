@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelevolve.interfaces.cli.options import JsonOption, PlatformOption, TaskArgument
+from kernelevolve.interfaces.cli.paths import WhereOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,14 +40,16 @@ def list_tasks(platform: PlatformOption = "cpu", as_json: JsonOption = False) ->
 
 
 @app.command("show")
-def show_task(task: TaskArgument, platform: PlatformOption = "cpu", as_json: JsonOption = False) -> int:
+def show_task(
+    task: TaskArgument, platform: PlatformOption = "cpu", where: WhereOption = "", as_json: JsonOption = False
+) -> int:
     """Arguments, shapes, rule and C prototype of a task."""
     from kernelevolve.interfaces.cli.output import emit
+    from kernelevolve.interfaces.cli.paths import load_part
     from kernelevolve.platforms import make_platform
-    from kernelevolve.tasks import load_task
     from kernelevolve.toolchains.abi import prototype
 
-    loaded = load_task(task, platform=make_platform(platform).kind)
+    loaded = load_part(task, platform=make_platform(platform).kind, where=where)
     data = {"task_id": loaded.content_id, "prototype": prototype(loaded), "task": loaded.model_dump(mode="json")}
     emit("task.show", as_json, data, lambda console: _render_task(loaded, prototype(loaded), console))
     return 0
@@ -60,6 +63,7 @@ def check_task(
     as_shipped: Annotated[
         bool, typer.Option("--as-shipped", help="KernelBench files: with the suite's own tolerance and inputs.")
     ] = False,
+    where: WhereOption = "",
     as_json: JsonOption = False,
 ) -> int:
     """Whether a task is well formed, does what it declares, and lets no fake answer pass. Exit code 2 when not.
@@ -69,11 +73,11 @@ def check_task(
     """
     from kernelevolve.interfaces.cli.border import OK, USAGE
     from kernelevolve.interfaces.cli.output import emit
+    from kernelevolve.interfaces.cli.paths import load_part
     from kernelevolve.platforms import make_platform
-    from kernelevolve.tasks import load_task
 
     machine = make_platform(platform)
-    loaded = load_task(task, platform=machine.kind, as_shipped=as_shipped)
+    loaded = load_part(task, platform=machine.kind, where=where, as_shipped=as_shipped)
     ran = not static and platform != "fake"
     admission = _admission(loaded) if ran else None
     void = admission.void if admission else ()
@@ -171,7 +175,7 @@ def _render_task(task: Task, signature: str, console: Console) -> None:
         )
         table.add_row(spec.name, spec.dtype, ", ".join(spec.dims) or "scalar", "; ".join(notes))
     console.print(table)
-    console.print(f"domain   {domain_text(task)}", soft_wrap=True)
+    console.print(f"domain   {domain_text(task)}{f' (where {task.where})' if task.where else ''}", soft_wrap=True)
     console.print(f"rule     {rule_text(task.rule)}", soft_wrap=True)
     for bucket in ("shown", "search", "sealed"):
         shapes = getattr(task.shapes, bucket)
