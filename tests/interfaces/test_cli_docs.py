@@ -23,9 +23,9 @@ def test_every_command_and_option_is_on_the_page_and_explained():
     text = PAGE.read_text(encoding="utf-8")
     root: Any = typer.main.get_command(app)
     commands = dict(root.commands)
-    for group in ("task", "campaign"):
+    for group in ("task", "campaign", "toolchain"):
         commands |= {f"{group} {name}": command for name, command in commands.pop(group).commands.items()}
-    assert len(commands) == 14
+    assert len(commands) == 18
     for name, command in commands.items():
         section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
         assert "`--json`" in section

@@ -17,6 +17,7 @@ from kernelevolve.model.launch import FILE_NAME, LaunchPlan, plan_fault, read_pl
 from kernelevolve.model.task import Task
 from kernelevolve.model.value import canonical_json, sha256_text
 from kernelevolve.model.verdict import CompileMessage, LaneName
+from kernelevolve.toolchains import shipped
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES
 from kernelevolve.toolchains.cuda_source import source_fault
@@ -48,6 +49,7 @@ class CudaToolchain:
     suffixes = (".cu", ".cuh", ".toml")
 
     def __init__(self, *, cache: Path, architecture: str | None = None) -> None:
+        self._cache = cache
         self._folder = cache / "cuda"
         self._architecture = architecture
 
@@ -83,6 +85,8 @@ class CudaToolchain:
     def build(self, task: Task, candidate: Candidate, *, timeout_s: float) -> Artifact | BuildFailure:
         nvrtc = find_nvrtc()
         if nvrtc is None:
+            if (found := shipped.find(self._cache, self.language, self.architecture, task, candidate)) is not None:
+                return found
             raise ToolMissingError(MISSING)
         try:
             plan = _plan(candidate)
