@@ -14,7 +14,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/kernelevolve toolchain install triton gluon tlx
+	$(BIN)/kernelevolve toolchain install triton gluon tlx cutedsl cutile
 	$(BIN)/python -m pytest
 	$(BIN)/kernelevolve selftest
 

@@ -84,6 +84,14 @@ class TestCutile(DslCase):
         assert built.kernels[0].cubin_sha256 != plain.kernels[0].cubin_sha256
         assert facts.code_bytes != plainly.code_bytes
 
+    def test_the_same_kernel_for_other_dims_is_another_artifact(self, toolchain: CutileToolchain) -> None:
+        task = self.make_task()
+        turned = tuple(spec.model_copy(update={"dims": spec.dims[::-1]}) for spec in task.inputs)
+        built, _ = self.compiled(toolchain, task=task)
+        other, _ = self.compiled(toolchain, task=task.model_copy(update={"inputs": turned}))
+        assert built.plan.launch[0].args[:4] == ("x", "R:i32", "C:i32", "(C):i32")
+        assert other.plan.launch[0].args[:4] == ("x", "C:i32", "R:i32", "(R):i32")
+
     def test_scratch_is_an_array_of_one_dimension(self, toolchain: CutileToolchain) -> None:
         plan = PLAN.replace('"y"]', '"kept"]') + '\n[[scratch]]\nname = "kept"\nbytes = "4*R*C"\n'
         source = SOURCE.replace("ct.store(y, (row, part), held * gain + 1)",

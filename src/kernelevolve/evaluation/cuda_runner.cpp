@@ -56,6 +56,12 @@ bool read_file(const char* path, std::vector<char>* image) {
     return true;
 }
 
+// Some compilers put code for the processor beside that for the device; a driver would call it in this very process.
+bool has_host_code(const std::vector<char>& image) {
+    const std::string section = ".nv.host";
+    return std::search(image.begin(), image.end(), section.begin(), section.end()) != image.end();
+}
+
 uint64_t as_float(uint64_t bits_of_double) {
     double wide;
     memcpy(&wide, &bits_of_double, sizeof wide);
@@ -139,6 +145,7 @@ public:
             if (!modules.count(words[i])) {
                 std::vector<char> image;
                 if (!read_file(words[i].c_str(), &image)) return "the machine code cannot be read";
+                if (has_host_code(image)) return "the machine code has host code in it";
                 const Result code = cu.cuModuleLoadData(&modules[words[i]], image.data());
                 if (code) return "the machine code does not load: " + name_of(code);
             }

@@ -85,8 +85,9 @@ class CudaToolchain:
     def build(self, task: Task, candidate: Candidate, *, timeout_s: float) -> Artifact | BuildFailure:
         nvrtc = find_nvrtc()
         if nvrtc is None:
-            if (found := shipped.find(self._cache, self.language, self.architecture, task, candidate)) is not None:
-                return found
+            elsewhere = shipped.find(self._cache, self.language, self.architecture, task, candidate)
+            if elsewhere is not None:
+                return elsewhere
             raise ToolMissingError(MISSING)
         try:
             plan = _plan(candidate)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from kernelevolve.errors import RecordError
+from kernelevolve.errors import MachineError, RecordError
 from kernelevolve.model.launch import LaunchPlan
 from kernelevolve.model.value import Value
 from kernelevolve.model.verdict import CompileMessage
@@ -20,6 +20,8 @@ from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.cache import replace_file
 
 MAX_CUBIN_BYTES = 64 * 2**20
+HOST_CODE = b".nv.host"
+"""A section of machine code that holds code for the processor: a driver would call it in the process that launches."""
 
 
 class DeviceKernel(Value):
@@ -54,7 +56,10 @@ def cubin_path(record: Path, kernel: DeviceKernel) -> Path:
 
 
 def keep(record: Path, built: DeviceBuilt, cubins: Collection[bytes], *, seconds: float) -> Artifact:
-    """Write machine code first, the record last: a record that is there is whole."""
+    """Write machine code first, the record last: a record that is there is whole. Raises MachineError when there is
+    host code in it: no toolchain of ours may let it through."""
+    if any(HOST_CODE in data for data in cubins):
+        raise MachineError("machine code with host code in it was built; it is not kept")
     record.parent.mkdir(parents=True, exist_ok=True)
     for data in cubins:
         replace_file(record.parent / f"{sha256(data)}.cubin", data)
@@ -82,6 +87,7 @@ def recall(record: Path) -> Artifact | BuildFailure | None:
         return None
     for kernel in built.kernels:
         cubin = cubin_path(record, kernel)
-        if not cubin.exists() or sha256(cubin.read_bytes()) != kernel.cubin_sha256:
+        machine_code = cubin.read_bytes() if cubin.exists() else b""
+        if sha256(machine_code) != kernel.cubin_sha256 or HOST_CODE in machine_code:
             return None
     return Artifact(path=str(record), sha256=sha256(data), seconds=0.0, cached=True, messages=built.messages)
