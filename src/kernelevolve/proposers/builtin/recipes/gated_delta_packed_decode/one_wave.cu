@@ -8,20 +8,25 @@
 // knob LANES = 16 32
 // knob ROWS = 8 4 16 2
 // knob WARPS = 4 8 2 1
-// knob LOAD = 2 3 1 0
-// knob STORE = 2 1 3 0
+// knob LOAD = 2 3
+// knob STORE = 2 1 3
 // knob INDEX = 1 0
-// knob LEAST = 4 1 2 6 8
+// knob TIGHT = 1 0
 // order: 18
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
-// Half of the register file can be state: 16 warps of 8 KB, if the rest fits into the other half. LEAST: blocks that
-// must fit on a multiprocessor for every 4 warps' worth of block (the compiler's register budget).
+// TIGHT: the compiler keeps to as many registers as let half of a multiprocessor's be state: 16 warps of 8 KB.
+// LOAD 3, STORE 3: first to leave the L2. INDEX 1: slot numbers through the L1, so that not every warp asks the L2.
 
 #define GROUPS (32 / LANES)
 #define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
 #define UNITS (128 / (GROUPS * ROWS)) /* tiles of a head */
-#define FIT (LEAST * 4 / WARPS < 1 ? 1 : LEAST * 4 / WARPS > 32 ? 32 : LEAST * 4 / WARPS)
+#define STATE (ROWS * VECTORS * 4)     /* registers of a lane */
+#if TIGHT
+#define FIT (STATE * WARPS > 512 ? 1 : STATE >= 64 ? 1024 / (STATE * WARPS) : 20 / WARPS)
+#else
+#define FIT 1
+#endif
 
 #if LOAD == 1
 #define LD "ld.global.cs.v4.f32"
@@ -180,10 +185,6 @@ __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16
 // Without branches, log1pf has one: so that all of the gate is worked out while the state is on its way.
 __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
     const int part = threadIdx.x % LANES;
-    if (t.slot < 0) {
-        if (part < ROWS) *t.out = 0;
-        return;
-    }
     float4 q[VECTORS], k[VECTORS];
     float qq = 0.0f, kk = 0.0f, kq = 0.0f;
 #pragma unroll
@@ -191,7 +192,11 @@ __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
         q[j] = wide4(t.q[j]), k[j] = wide4(t.k[j]);
         qq = dot(q[j], q[j], qq), kk = dot(k[j], k[j], kk), kq = dot(k[j], q[j], kq);
     }
-    qq = total(qq), kk = total(kk), kq = total(kq);
+    qq = total(qq), kk = total(kk), kq = total(kq);  // before the branch: what follows it waits for the state
+    if (t.slot < 0) {
+        if (part < ROWS) *t.out = 0;
+        return;
+    }
     const float k_norm = rsqrtf(kk + 1e-6f), q_norm = rsqrtf(qq + 1e-6f) * 0.08838834764831845f;
     const float gate = wide(t.a) + t.bias;
     const float e = expf(gate), more = 1.0f + e;

@@ -5,13 +5,13 @@
 // dtype: bfloat16
 // where: K = 128
 // where: V = 128
-// knob LANES = 16 32 8
+// knob LANES = 16 32
 // knob ROWS = 8 4
-// knob WARPS = 4 8 2 1
-// knob PER_SM = 2 3 4 1
+// knob WARPS = 4 8 2
+// knob PER_SM = 2 1 3 4
 // knob ORDER = 0 1 2
-// knob LOAD = 2 3 1 0
-// knob STORE = 2 1 3 0
+// knob LOAD = 2 3
+// knob STORE = 2 1 3
 // order: 28
 //
 // ORDER 0: neighbouring warps take neighbouring tiles, all of them sweep the batch together. 1: a block takes whole
@@ -21,6 +21,7 @@
 #define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
 #define UNITS (128 / (GROUPS * ROWS)) /* tiles of a head */
 #define INDEX 1
+#define MOST (ROWS * VECTORS > 8 ? 8 : 12) /* warps of a multiprocessor whose two tiles each fit into registers */
 
 #if LOAD == 1
 #define LD "ld.global.cs.v4.f32"
@@ -179,10 +180,6 @@ __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16
 // Without branches, log1pf has one: so that all of the gate is worked out while the state is on its way.
 __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
     const int part = threadIdx.x % LANES;
-    if (t.slot < 0) {
-        if (part < ROWS) *t.out = 0;
-        return;
-    }
     float4 q[VECTORS], k[VECTORS];
     float qq = 0.0f, kk = 0.0f, kq = 0.0f;
 #pragma unroll
@@ -190,7 +187,11 @@ __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
         q[j] = wide4(t.q[j]), k[j] = wide4(t.k[j]);
         qq = dot(q[j], q[j], qq), kk = dot(k[j], k[j], kk), kq = dot(k[j], q[j], kq);
     }
-    qq = total(qq), kk = total(kk), kq = total(kq);
+    qq = total(qq), kk = total(kk), kq = total(kq);  // before the branch: what follows it waits for the state
+    if (t.slot < 0) {
+        if (part < ROWS) *t.out = 0;
+        return;
+    }
     const float k_norm = rsqrtf(kk + 1e-6f), q_norm = rsqrtf(qq + 1e-6f) * 0.08838834764831845f;
     const float gate = wide(t.a) + t.bias;
     const float e = expf(gate), more = 1.0f + e;
@@ -240,7 +241,7 @@ __device__ __forceinline__ Walk walk(int n_tiles) {
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32, PER_SM)
+extern "C" __global__ void __launch_bounds__(WARPS * 32, (PER_SM * WARPS > MOST ? MOST / WARPS : PER_SM))
 stream_tiles(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
              const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
              const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
