@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> None:
     handle, folder, memory_bytes, seconds = int(arguments[0]), arguments[1], int(arguments[2]), float(arguments[3])
     package_root = str(Path(__file__).parents[2])
     sys.path.insert(0, package_root)
-    from kernelevolve.tasks.confine import confine
+    from kernelevolve.toolchains.confine import confine
 
     readable = [*sys.path, package_root, sys.prefix, sys.base_prefix, sys.exec_prefix, folder, *_SYSTEM]
     confine(memory_bytes=memory_bytes, cpu_s=int(seconds * (os.cpu_count() or 1)) + 1, readable=readable)
