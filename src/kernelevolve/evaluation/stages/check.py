@@ -9,6 +9,7 @@ from kernelevolve.evaluation.draws import Draw, joint_layout
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.looking import AnyArena, look
 from kernelevolve.evaluation.tensors import copied, tensor_bytes
+from kernelevolve.model.task import TensorSpec
 from kernelevolve.model.verdict import Outcome
 
 
@@ -33,6 +34,22 @@ def _check_draw(bench: Bench, runner: Caller, arena: AnyArena, draw: Draw, timeo
 
 
 def _check_rollout(bench: Bench, runner: Caller, arena: AnyArena, rolled: Rolled, timeout_s: float) -> None:
+    rollout = bench.task.rollout
+    assert rollout is not None
+    for spec, drift in drifts(bench, runner, arena, rolled, timeout_s):
+        allowed = rollout.relative_l2 + ROUNDOFF.get(spec.dtype, 0.0)
+        if drift > allowed:
+            raise CandidateFault(
+                Outcome.WRONG,
+                f"{spec.name} drifts to a relative error of {drift:.2e} after {rollout.steps} steps, "
+                f"allowed {allowed:.1e}",
+            )
+
+
+def drifts(
+    bench: Bench, runner: Caller, arena: AnyArena, rolled: Rolled, timeout_s: float
+) -> list[tuple[TensorSpec, float]]:
+    """How far state and outputs are off at the end of a trajectory, relative to the float64 oracle's."""
     task, rollout = bench.task, bench.task.rollout
     assert rollout is not None
     layout = joint_layout(rolled.steps)
@@ -43,15 +60,8 @@ def _check_rollout(bench: Bench, runner: Caller, arena: AnyArena, rolled: Rolled
         runner.bind({0: step.arguments(task, layout, 0)}, timeout_s=timeout_s)
         runner.run([0], timeout_s=timeout_s)
         state = copied(arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]))
-    held = [(state_spec, state, rolled.state)]
+    found = [(state_spec, relative_l2(state_spec, state, rolled.state))]
     for spec in task.outputs:
         got = arena.view(0, layout, spec.name, rolled.steps[-1].n_bytes[spec.name])
-        held.append((spec, got, rolled.outputs[spec.name]))
-    for spec, got, oracle in held:
-        drift, allowed = relative_l2(spec, got, oracle), rollout.relative_l2 + ROUNDOFF.get(spec.dtype, 0.0)
-        if drift > allowed:
-            raise CandidateFault(
-                Outcome.WRONG,
-                f"{spec.name} drifts to a relative error of {drift:.2e} after {rollout.steps} steps, "
-                f"allowed {allowed:.1e}",
-            )
+        found.append((spec, relative_l2(spec, got, rolled.outputs[spec.name])))
+    return found

@@ -1,0 +1,190 @@
+"""Gated DeltaNet packed decode: the winners of campaigns on every serving shape, beside vLLM's own kernel.
+
+    PYTHONPATH=<a vLLM> python benchmarks/gdn_decode.py --store FOLDER --out docs/results/h200/gdn_decode.json \
+        [--rates docs/results/h200/clocks.json] [--steps 1000]
+
+For each shape the winner of the campaign whose part of the domain holds it, compared by the judge at level "confirm".
+Then a rollout of `--steps` steps (kernel and float32 reference against the float64 oracle), and one call on a pool in
+which slots begin beyond 2^31 elements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from pathlib import Path
+
+from kernelevolve.farm.process import QUIET
+
+os.environ |= QUIET  # before torch: its threads must not spin
+
+import torch  # noqa: E402
+
+from kernelevolve.evaluation.bench import Bench  # noqa: E402
+from kernelevolve.evaluation.compare import relative_l2  # noqa: E402
+from kernelevolve.evaluation.defences import ALL, Defences  # noqa: E402
+from kernelevolve.evaluation.judge import Judge  # noqa: E402
+from kernelevolve.evaluation.launch import make_launch  # noqa: E402
+from kernelevolve.evaluation.stages.check import drifts  # noqa: E402
+from kernelevolve.evaluation.tensors import tensor_bytes  # noqa: E402
+from kernelevolve.interfaces.record import load_record  # noqa: E402
+from kernelevolve.model.job import Job, Limits  # noqa: E402
+from kernelevolve.model.task import ShapeSets  # noqa: E402
+from kernelevolve.store import open_store  # noqa: E402
+from kernelevolve.toolchains.cache import default_cache  # noqa: E402
+
+TENSOR_PARALLEL = {1: (1, 2, 4, 8, 16, 32, 64, 128), 2: (1, 4, 16, 64), 4: (1, 4, 16, 64), 8: (1, 4, 16, 64)}
+FAR_SLOTS = 2100
+"""Slots of 2^20 elements: the last ones begin beyond 2^31 elements."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--rates", type=Path)
+    parser.add_argument("--steps", type=int, default=1000)
+    options = parser.parse_args()
+    copies = copy_times(json.loads(options.rates.read_text())) if options.rates else {}
+    store = open_store(options.store)
+    records = [load_record(store, row.id) for row in store.campaigns()]
+    records = [r for r in records if r.opened.task.name == "gated_delta_packed_decode" and r.leader is not None]
+    judge = Judge(cache=default_cache(), defences=Defences(without=("admission",)))
+    found = {"shapes": [], "rollout": [], "far": []}
+    for record in records:
+        measured(judge, record, found["shapes"], copies)
+    judge.close()
+    for record in records:
+        found["rollout"].append(rolled_out(record, options.steps))
+        show(json.dumps(found["rollout"][-1]))
+    found["far"].append(far(records))
+    show(json.dumps(found["far"][-1]))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(found, indent=1))
+
+
+def show(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def serving_shapes():
+    for ways, batches in TENSOR_PARALLEL.items():
+        for batch in batches:
+            yield {"B": batch, "H": 16 // ways, "HV": 64 // ways, "K": 128, "V": 128, "S": batch + 3}
+
+
+def admits(task, shape) -> bool:
+    return all(task.axis(name).admits(size) for name, size in shape.items())
+
+
+def measured(judge: Judge, record, rows, copies) -> None:
+    task = record.opened.task
+    shapes = tuple(shape for shape in serving_shapes() if admits(task, shape))
+    if not shapes:
+        return
+    wanted = task.model_copy(update={"shapes": ShapeSets(shown=shapes)})
+    job = Job(task=wanted, candidate=record.leader.candidate, level="confirm", baselines=(), secret="serving")
+    verdict = judge.verdict(job)
+    if verdict.timing is None:
+        show(f"{record.campaign_id}: {verdict.outcome.value} {verdict.message}")
+        return
+    for timing in verdict.timing.shapes:
+        rival = timing.comparisons[0]
+        row = {
+            "campaign": record.campaign_id, "step": record.leader.step,
+            "recipe": record.leader.candidate.origin.recipe, "shape": timing.shape, "us": timing.latency_us,
+            "baseline": rival.baseline, "baseline_us": rival.baseline_us,
+            "speedup": rival.speedup, "low": rival.low, "high": rival.high, "bytes": timing.bytes_moved,
+            "floor_us": timing.bytes_moved / 4.3e6, "copy_us": interpolated(copies, timing.bytes_moved),
+        }  # fmt: skip
+        rows.append(row)
+        shape = row["shape"]
+        copy = f", copy {row['copy_us']:.2f}" if row["copy_us"] else ""
+        show(
+            f"B={shape['B']:<4} H={shape['H']:<3} {row['us']:8.2f} us  {row['baseline']} {row['baseline_us']:8.2f} "
+            f"{row['speedup']:.2f}x [{row['low']:.2f}-{row['high']:.2f}]  floor {row['floor_us']:.2f}{copy}"
+        )
+
+
+def copy_times(clocks) -> dict[str, float]:
+    """us by bytes: the best way to write a plain copy, by the judge's clock."""
+    return {
+        size: min(statistics.median(samples) for samples in ways.values())
+        for size, ways in clocks["rates"]["copy"].items()
+    }
+
+
+def interpolated(copies: dict[str, float], n_bytes: int) -> float | None:
+    """Time a copy of as many bytes takes, between the two measured sizes around it."""
+    points = sorted((int(size), us) for size, us in copies.items())
+    for (low, low_us), (high, high_us) in zip(points, points[1:], strict=False):
+        if low <= n_bytes <= high:
+            return low_us + (high_us - low_us) * (n_bytes - low) / (high - low)
+    return None
+
+
+def rolled_out(record, steps: int):
+    """On the smallest shape of the campaign's part: relative errors of the kernel and of the float32 reference."""
+    task = record.opened.task
+    rollout = task.rollout.model_copy(update={"steps": steps})
+    shape = min(task.shapes.shown, key=lambda one: one["B"] * one["HV"])
+    small = {**shape, "H": 2, "HV": 8, "S": shape["B"] + 3}
+    bench = Bench(
+        task.model_copy(update={"rollout": rollout, "shapes": ShapeSets(shown=(small,))}), n_threads=1,
+        cache=default_cache(), defences=ALL,
+    )  # fmt: skip
+    bench.use("rollout")
+    errors, shapes = {}, []
+    with loaded(bench, record, "check") as runner:
+        for variant, rolled in zip(bench.module.variants, bench.rolled(), strict=True):
+            kernel = {spec.name: drift for spec, drift in drifts(bench, runner, bench.arena("check"), rolled, 30.0)}
+            shapes.append(rolled.shape)
+            errors[variant] = {"kernel": kernel, "float32 reference": reference_drift(bench, rolled)}
+    bench.close()
+    return {"campaign": record.campaign_id, "shape": shapes[0], "steps": steps, "relative_l2": errors}
+
+
+def reference_drift(bench: Bench, rolled) -> dict[str, float]:
+    state = rolled.steps[0].inputs["state"].clone()
+    outputs = {}
+    for step in rolled.steps:
+        outputs = bench.module.honest({**step.inputs, "state": state}, step.shape)
+        state = outputs["state"]
+    by_name = {spec.name: spec for spec in bench.task.written}
+    wanted = rolled.outputs | {"state": rolled.state}
+    return {
+        name: relative_l2(by_name[name], tensor_bytes(value.contiguous()), wanted[name])
+        for name, value in outputs.items()
+    }
+
+
+def loaded(bench: Bench, record, level: str):
+    from kernelevolve.evaluation.stages.build import build
+
+    job = Job(task=bench.task, candidate=record.leader.candidate, level=level, secret="rollout")
+    built = build(job, cache=default_cache(), lane=None)
+    launch = make_launch(record.leader.candidate.language, built.artifact, bench.task)
+    bench.arena(level)
+    return bench.runners("g++").take().given(launch, Limits(call_s=30.0))
+
+
+def far(records):
+    """One checked call with slots beyond 2^31 elements."""
+    shape = {"B": 4, "H": 16, "HV": 64, "K": 128, "V": 128, "S": FAR_SLOTS}
+    record = next(r for r in records if admits(r.opened.task, shape))
+    task = record.opened.task.model_copy(update={"shapes": ShapeSets(shown=(shape,)), "rollout": None})
+    judge = Judge(cache=default_cache(), defences=Defences(without=("admission", "edge_shapes", "variants", "scales")))
+    verdict = judge.verdict(
+        Job(task=task, candidate=record.leader.candidate, level="check", secret="far", limits=Limits(call_s=60.0))
+    )
+    judge.close()
+    peak = torch.cuda.max_memory_allocated()
+    return {"shape": shape, "outcome": verdict.outcome.value, "message": verdict.message, "peak_bytes": peak}
+
+
+if __name__ == "__main__":
+    main()
