@@ -46,7 +46,7 @@ class ReferenceServer:
         ]  # fmt: skip
         with on(allowed(n_threads)):
             self._process = subprocess.Popen(
-                command, pass_fds=inherited, env=_environment(n_threads, cache), stdin=subprocess.DEVNULL,
+                command, pass_fds=inherited, env=_environment(n_threads, cache, n_compilers=(os.cpu_count() or 1) if self._on_device else 1), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         self._channel.close_child_ends()
@@ -109,8 +109,9 @@ class ReferenceServer:
             raise MachineError("the baselines' process did not start; is torch installed?") from error
 
 
-def _environment(n_threads: int, cache: Path) -> dict[str, str]:
-    """Warm allocator (no page faults per call: candidates get theirs from the judge), no helper processes."""
+def _environment(n_threads: int, cache: Path, *, n_compilers: int) -> dict[str, str]:
+    """Warm allocator (no page faults per call: candidates get theirs from the judge); no helper processes where they
+    would run beside what is timed."""
     kept = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "PYTHONPATH")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= {
@@ -119,7 +120,7 @@ def _environment(n_threads: int, cache: Path) -> dict[str, str]:
         "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": str(2**40),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TORCHINDUCTOR_COMPILE_THREADS": str(n_compilers),
         "TRITON_CACHE_DIR": str(cache / "triton"),
         "PYTHONHASHSEED": "0",
     }

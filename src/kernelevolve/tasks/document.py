@@ -38,6 +38,7 @@ class PlatformEntry(Value):
     shapes: ShapeSets
     objective: Objective | None = None
     rule: Rule | None = None
+    traffic: str | None = None
     paths: tuple[PathEntry, ...] = ()
 
 
@@ -93,7 +94,7 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
         "inputs": _specs(table, "inputs", dtype, faults),
         "outputs": _specs(table, "outputs", dtype, faults),
     }
-    optional = {
+    optional: dict[str, Value | str | None] = {
         key: _value(cls, key, table[key], faults)
         for key, cls in (("rule", Rule), ("rollout", Rollout), ("objective", Objective))
         if key in table
@@ -106,6 +107,8 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
         optional.setdefault("objective", Objective(clock="device", cache="cold"))
     if entry.rule is not None:
         optional["rule"] = entry.rule
+    if entry.traffic is not None:
+        optional["traffic"] = entry.traffic
     name = table["name"]
     return {
         "schema_version": 1, "name": name, "summary": table.get("summary", ""), "family": table.get("family", name),

@@ -66,6 +66,7 @@ __device__ __forceinline__ void row_in_registers(const real* __restrict__ x, rea
         const bool inside = active && c < C;
         raw[k] = inside ? __ldcs(reinterpret_cast<const uint4*>(x + c)) : uint4{0, 0, 0, 0};
         add[k] = inside ? __ldcs(reinterpret_cast<const uint4*>(residual + c)) : uint4{0, 0, 0, 0};
+        if (c < C) asm volatile("prefetch.global.L2 [%0];" ::"l"(weight + c));  // no register to spare for them yet
     }
     float v[VECTORS][VEC], sum = 0.0f;
 #pragma unroll

@@ -6,17 +6,18 @@
 // where: K = 128
 // where: V = 128
 // knob LANES = 16 32
-// knob ROWS = 8 4 16 2
+// knob ROWS = 8 4 2
 // knob WARPS = 4 8 2 1
-// knob LOAD = 2 3
-// knob STORE = 2 1 3
-// knob INDEX = 1 0
-// knob TIGHT = 1 0
+// knob LOAD = 2
+// knob STORE = 2 1
+// knob INDEX = 2 1 0
+// knob TIGHT = 1
 // order: 18
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
 // TIGHT: the compiler keeps to as many registers as let half of a multiprocessor's be state: 16 warps of 8 KB.
-// LOAD 3, STORE 3: first to leave the L2. INDEX 1: slot numbers through the L1, so that not every warp asks the L2.
+// LOAD 3, STORE 3: first to leave the L2. INDEX 1: slot numbers through the L1, so that not every warp asks the L2;
+// 2: everything but the state.
 
 #define GROUPS (32 / LANES)
 #define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
@@ -80,7 +81,7 @@ __device__ __forceinline__ void store_state(float* p, float4 x, policy_t policy)
 // All warps want the same few numbers. Through the L1 cache they ask the L2 once per multiprocessor, not once per warp.
 __device__ __forceinline__ int load_index(const int* p) {
     int x;
-#if INDEX == 1
+#if INDEX > 0
     asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(x) : "l"(p));
 #else
     asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(p));
@@ -88,20 +89,26 @@ __device__ __forceinline__ int load_index(const int* p) {
     return x;
 }
 // Relaxed loads stay where they are written; the assembler moves ordinary ones down to where they are used, behind the
-// wait for the slot's number.
+// wait for the slot's number. But relaxed ones pass by the L1, and with many warps single slices of the L2 have to
+// answer all of them.
+#if INDEX == 2
+#define SMALL_LD "ld.global.nc"
+#else
+#define SMALL_LD "ld.relaxed.gpu.global"
+#endif
 __device__ __forceinline__ unsigned load_word(const void* p) {
     unsigned x;
-    asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(p));
+    asm volatile(SMALL_LD ".b32 %0, [%1];" : "=r"(x) : "l"(p));
     return x;
 }
 __device__ __forceinline__ uint2 load_pair(const void* p) {
     uint2 x;
-    asm volatile("ld.relaxed.gpu.global.v2.b32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
+    asm volatile(SMALL_LD ".v2.b32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
     return x;
 }
 __device__ __forceinline__ unsigned load_half(const bf16* p) {
     bf16 x;
-    asm volatile("ld.relaxed.gpu.global.b16 %0, [%1];" : "=h"(x) : "l"(p));
+    asm volatile(SMALL_LD ".b16 %0, [%1];" : "=h"(x) : "l"(p));
     return x;
 }
 __device__ __forceinline__ float wide(unsigned bits) { return __uint_as_float(bits << 16); }

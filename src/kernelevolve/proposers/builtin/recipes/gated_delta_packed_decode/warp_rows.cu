@@ -6,11 +6,11 @@
 // where: K = 128
 // where: V = 128
 // knob LANES = 8 16 32
-// knob ROWS = 2 1 4 8
-// knob WARPS = 4 1 2 8
-// knob EARLY = 1 0
-// knob LOAD = 2 0 1 3
-// knob STORE = 0 1 2 3
+// knob ROWS = 2 4
+// knob WARPS = 4 1 2
+// knob EARLY = 0 1
+// knob LOAD = 2 1
+// knob STORE = 1 3
 // order: 20
 //
 // LANES lanes share a row, each lane has ROWS of them. Both dot products come from the state as loaded:

@@ -11,7 +11,9 @@
 # order: 20
 #
 # Blocks of keys that every query of the block sees need no mask. Long blocks of queries start first. TANH: silu through
-# the hardware's tangent, good to 11 bits, once per score, instead of an exponential and a division.
+# the hardware's tangent, good to 11 bits, once per score, instead of an exponential and a division. What rounding to
+# bfloat16 takes away from a weight makes a second product: 8 bits alone are wrong by more than half a percent of the
+# results' size in one element of a thousand.
 import triton
 import triton.language as tl
 
@@ -40,6 +42,14 @@ def rows(base, first, r, d, length, step, D):
 
 
 @triton.jit
+def add_values(acc, weights, values):
+    high = weights.to(values.dtype)
+    if values.dtype == tl.bfloat16:
+        acc = tl.dot((weights - high.to(tl.float32)).to(values.dtype), values, acc)
+    return tl.dot(high, values, acc)
+
+
+@triton.jit
 def keys(
     acc, query, k, v, begin, end, i, alpha, history, length, step, D, WIDTH: tl.constexpr, BLOCK_N: tl.constexpr,
     MASKED: tl.constexpr, TANH: tl.constexpr,
@@ -50,7 +60,7 @@ def keys(
         weights = silu(scores * alpha, TANH)
         if MASKED:
             weights = tl.where(seen(i, j0 + n, history, length), weights, 0.0)
-        acc = tl.dot(weights.to(query.dtype), rows(v, j0, n, d, length, step, D), acc)
+        acc = add_values(acc, weights, rows(v, j0, n, d, length, step, D))
     return acc
 
 
@@ -91,7 +101,7 @@ def wide(
                 one, other = rows(q, m0, m, d0 + d, length, step, D), rows(k, j0, n, d0 + d, length, step, D)
                 scores = tl.dot(one, tl.trans(other), scores)
             weights = tl.where(seen(m0 + m, j0 + n, history, length), silu(scores * alpha, TANH), 0.0)
-            acc = tl.dot(weights.to(q.dtype.element_ty), rows(v, j0, n, e0 + d, length, step, D), acc)
+            acc = add_values(acc, weights, rows(v, j0, n, e0 + d, length, step, D))
         at = out + (m0 + m)[:, None].to(tl.int64) * step + (e0 + d)[None, :]
         tl.store(at, (acc / L).to(q.dtype.element_ty), mask=(m0 + m < length)[:, None] & (e0 + d < D)[None, :])
 

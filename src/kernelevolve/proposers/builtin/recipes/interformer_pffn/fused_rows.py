@@ -7,10 +7,12 @@
 # knob BLOCK_K = 32 64 16
 # knob WARPS = 8 4 16
 # knob STAGES = 2 3 1
+# knob SPLIT = 0 1
 # order: 20
 #
 # rms_norm divides a whole row by one number, so (a / r * g1) @ w2 = (a * g1) @ w2 / r: the hidden width is walked
 # through in pieces and never stored. Widths up to 256 stay in registers, as a power of two or as the sum of two.
+# SPLIT: what rounding the hidden values to 16 bits takes away is multiplied too, so only the result is rounded.
 import triton
 import triton.language as tl
 
@@ -36,6 +38,16 @@ def weight_piece(w, i, j, n_rows, n_columns):
 
 
 @triton.jit
+def add_product(p, w, z, SPLIT: tl.constexpr):
+    """z + p @ w on the tensor cores, p as one or as the sum of two numbers of w's type."""
+    high = p.to(w.dtype)
+    z = tl.dot(high, w, z)
+    if SPLIT > 0:
+        z = tl.dot((p - high.to(tl.float32)).to(w.dtype), w, z)
+    return z
+
+
+@triton.jit
 def with_bias(z, factor, b2, d, D):
     return z * factor[:, None] + tl.load(b2 + d, mask=d < D, other=0.0).to(tl.float32)[None, :]
 
@@ -51,10 +63,9 @@ def put(z, factor, g2, out, n, d, N, D):
 @triton.jit
 def narrow(
     x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D, K,
-    WIDTH: tl.constexpr, MORE: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    WIDTH: tl.constexpr, MORE: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SPLIT: tl.constexpr,
 ):  # fmt: skip
     """D up to WIDTH + MORE."""
-    kind: tl.constexpr = x.dtype.element_ty
     x, out, w1, w2 = x + b * N * D, out + b * N * D, w1 + b * D * K, w2 + b * D * K
     b1, b2 = b1 + b * K, b2 + b * D
     n, d, e = n0 + tl.arange(0, BLOCK_N), tl.arange(0, WIDTH), tl.arange(0, WIDTH)
@@ -74,10 +85,10 @@ def narrow(
             h = tl.dot(xb, weight_piece(w1, e, k, D, K), h)
         h = hidden_piece(h, b1, k, K)
         squares += tl.sum(h * h, 1)
-        p = (h * tl.load(g1 + k, mask=k < K, other=0.0).to(tl.float32)[None, :]).to(kind)
-        z = tl.dot(p, weight_piece(w2, k, d, K, D), z)
+        p = h * tl.load(g1 + k, mask=k < K, other=0.0).to(tl.float32)[None, :]
+        z = add_product(p, weight_piece(w2, k, d, K, D), z, SPLIT)
         if MORE > 0:
-            y = tl.dot(p, weight_piece(w2, k, e, K, D), y)
+            y = add_product(p, weight_piece(w2, k, e, K, D), y, SPLIT)
     factor = tl.rsqrt(squares / K + EPS)
     z = with_bias(z, factor, b2, d, D)
     total = tl.sum(z * z, 1)
@@ -92,7 +103,8 @@ def narrow(
 
 @triton.jit
 def wide(
-    x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+    x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D, K,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SPLIT: tl.constexpr,
 ):  # fmt: skip
     """Any D: 128 columns of the result at a time, kept in `out` until the whole row's size is known."""
     kind: tl.constexpr = x.dtype.element_ty
@@ -112,8 +124,8 @@ def wide(
                 h = tl.dot(weight_piece(x, n, d, N, D), weight_piece(w1, d, k, D, K), h)
             h = hidden_piece(h, b1, k, K)
             squares += tl.sum(h * h, 1)
-            p = (h * tl.load(g1 + k, mask=k < K, other=0.0).to(tl.float32)[None, :]).to(kind)
-            z = tl.dot(p, weight_piece(w2, k, e, K, D), z)
+            p = h * tl.load(g1 + k, mask=k < K, other=0.0).to(tl.float32)[None, :]
+            z = add_product(p, weight_piece(w2, k, e, K, D), z, SPLIT)
         z = with_bias(z, tl.rsqrt(squares / K + EPS), b2, e, D)
         total += tl.sum(z * z, 1)
         tl.store(out + n[:, None] * D + e[None, :], z.to(kind), mask=(n < N)[:, None] & (e < D)[None, :])
@@ -126,7 +138,8 @@ def wide(
 
 @triton.jit
 def pffn(
-    x, w1, b1, g1, w2, b2, g2, out, B, N, D, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+    x, w1, b1, g1, w2, b2, g2, out, B, N, D, K,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SPLIT: tl.constexpr,
 ):  # fmt: skip
     tiles = tl.cdiv(N, BLOCK_N)
     b = (tl.program_id(0) // tiles).to(tl.int64)
@@ -136,10 +149,10 @@ def pffn(
     D8, K8 = D // 8 * 8, K // 8 * 8  # known to the compiler as multiples of 8
     whole = (D8 == D) & (K8 == K)
     if whole & (D <= 96):
-        narrow(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D8, K8, 64, 32, BLOCK_N, BLOCK_K)
+        narrow(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D8, K8, 64, 32, BLOCK_N, BLOCK_K, SPLIT)
     elif whole & (D <= 192):
-        narrow(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D8, K8, 128, 64, BLOCK_N, BLOCK_K)
+        narrow(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D8, K8, 128, 64, BLOCK_N, BLOCK_K, SPLIT)
     elif whole & (D <= 256):
-        narrow(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D8, K8, 256, 0, BLOCK_N, BLOCK_K)
+        narrow(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D8, K8, 256, 0, BLOCK_N, BLOCK_K, SPLIT)
     else:
-        wide(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D, K, BLOCK_N, BLOCK_K)
+        wide(x, w1, b1, g1, w2, b2, g2, out, b, n0, N, D, K, BLOCK_N, BLOCK_K, SPLIT)

@@ -129,9 +129,9 @@ struct Small {
         while (max(count[0], count[1]) > SCAN) {
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
-                if (count[j] <= SCAN) continue;
-                const int half = count[j] / 2;
-                if ((int)(keys[at[j] + half - 1] - (unsigned)distance[j]) < 0) at[j] += half;
+                const int half = count[j] > SCAN ? count[j] / 2 : 0;
+                const unsigned key = half > 0 ? keys[at[j] + half - 1] : (unsigned)distance[j];
+                at[j] += (int)(key - (unsigned)distance[j]) < 0 ? half : 0;
                 count[j] -= half;
             }
         }

@@ -69,11 +69,12 @@ norm_rows(const real* __restrict__ x, const real* __restrict__ weight, real* __r
         real* to = out + (long long)(r + own) * C;
         float sum = 0.0f;
         if (held) {
-            uint4 raw[VECTORS];
+            uint4 raw[VECTORS], gain[VECTORS];  // the weights are on their way while the row is added up
 #pragma unroll
             for (int k = 0; k < VECTORS; ++k) {
                 const int c = (k * lanes + lane) * VEC;
                 raw[k] = active && c < C ? __ldcs(reinterpret_cast<const uint4*>(from + c)) : uint4{0, 0, 0, 0};
+                gain[k] = c < C ? __ldg(reinterpret_cast<const uint4*>(weight + c)) : uint4{0, 0, 0, 0};
             }
 #pragma unroll
             for (int k = 0; k < VECTORS; ++k) {
@@ -89,7 +90,7 @@ norm_rows(const real* __restrict__ x, const real* __restrict__ weight, real* __r
                 if (active && c < C) {
                     float v[VEC], w[VEC];
                     unpack(raw[k], v);
-                    unpack(__ldg(reinterpret_cast<const uint4*>(weight + c)), w);
+                    unpack(gain[k], w);
 #pragma unroll
                     for (int j = 0; j < VEC; ++j) v[j] *= scale * w[j];
                     __stcs(reinterpret_cast<uint4*>(to + c), pack(v));

@@ -4,7 +4,7 @@
 // isa: sm_90
 // knob THREADS = 256 128 512
 // knob PAIRS = 2 1 4
-// knob BLOCKS_PER_SM = 8 4 16
+// knob BLOCKS_PER_SM = 6 4 8
 // order: 20
 typedef unsigned long long u64;
 
@@ -34,25 +34,29 @@ __device__ __forceinline__ long long row_of(long long id, u64 salt, u64 divisor,
     return (long long)((rest ^ sign) + (divisor & sign));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM * THREADS > 1536 ? 1536 / THREADS : BLOCKS_PER_SM)
 hash_ids(const long long* __restrict__ ids, long long* __restrict__ out, long long salt, long long max_value,
          long long n) {
     const longlong2* from = reinterpret_cast<const longlong2*>(ids);
     longlong2* to = reinterpret_cast<longlong2*>(out);
     const long long n_pairs = n / 2, step = (long long)gridDim.x * (THREADS * PAIRS);
     const u64 divisor = (u64)max_value, reciprocal = ~0ull / divisor, seed = (u64)salt;
-    for (long long p = (long long)blockIdx.x * (THREADS * PAIRS) + threadIdx.x; p < n_pairs; p += step) {
-        longlong2 id[PAIRS];
+    long long base = (long long)blockIdx.x * (THREADS * PAIRS) + threadIdx.x;
+    longlong2 id[PAIRS];  // the next pair is on its way while one is hashed: otherwise all threads wait, then all hash
 #pragma unroll
-        for (int k = 0; k < PAIRS; ++k)
-            if (p + k * THREADS < n_pairs) id[k] = __ldcs(from + p + k * THREADS);
+    for (int k = 0; k < PAIRS; ++k) {
+        const long long p = base + k * THREADS;
+        id[k] = p < n_pairs ? __ldcs(from + p) : longlong2{0, 0};
+    }
+    for (; base < n_pairs; base += step) {
 #pragma unroll
-        for (int k = 0; k < PAIRS; ++k)
-            if (p + k * THREADS < n_pairs) {
-                id[k].x = row_of(id[k].x, seed, divisor, reciprocal);
-                id[k].y = row_of(id[k].y, seed, divisor, reciprocal);
-                __stcs(to + p + k * THREADS, id[k]);
-            }
+        for (int k = 0; k < PAIRS; ++k) {
+            const long long p = base + k * THREADS, next = p + step;
+            const longlong2 now = id[k];
+            if (next < n_pairs) id[k] = __ldcs(from + next);
+            const longlong2 row{row_of(now.x, seed, divisor, reciprocal), row_of(now.y, seed, divisor, reciprocal)};
+            if (p < n_pairs) __stcs(to + p, row);
+        }
     }
     if (n % 2 == 1 && blockIdx.x == 0 && threadIdx.x == 0) {
         out[n - 1] = row_of(ids[n - 1], seed, divisor, reciprocal);

@@ -5,10 +5,10 @@
 // dtype: bfloat16 float16 float32
 // knob THREADS = 512 256 1024 128
 // knob VECTORS = 4 2 1
-// knob BLOCKS_PER_SM = 8 4 2 16
+// knob BLOCKS_PER_SM = 2 1 4 8
 // order: 20
 //
-// Rows that do not start on 16 bytes, or are longer than THREADS threads hold, are read twice.
+// The next row is read while this one is worked on. Rows that do not start on 16 bytes, or are longer than THREADS threads hold, are read twice.
 #if defined(KE_DTYPE_bfloat16)
 #include <cuda_bf16.h>
 typedef __nv_bfloat16 real;
@@ -54,12 +54,9 @@ __device__ __forceinline__ Total join(Total a, Total b) {
     return Total{top, a.sum * power(a.top, top) + b.sum * power(b.top, top)};
 }
 
-// Over the `lanes` neighbouring threads of a row; `turn` alternates, so that one barrier a row is enough.
-__device__ __forceinline__ Total row_total(Total x, int lanes, int turn) {
+// Over the `lanes` neighbouring threads of a row, one total a warp; `turn` alternates, so that one barrier a row is enough.
+__device__ __forceinline__ Total over_warps(Total x, int lanes, int turn) {
     __shared__ Total part[2][THREADS / 32];
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        x = join(x, Total{__shfl_xor_sync(~0u, x.top, step), __shfl_xor_sync(~0u, x.sum, step)});
     if (lanes == 32) return x;
     if (threadIdx.x % 32 == 0) part[turn][threadIdx.x / 32] = x;
     __syncthreads();
@@ -67,6 +64,13 @@ __device__ __forceinline__ Total row_total(Total x, int lanes, int turn) {
     x = part[turn][first];
     for (int w = 1; w < warps; ++w) x = join(x, part[turn][first + w]);
     return x;
+}
+
+__device__ __forceinline__ Total row_total(Total x, int lanes, int turn) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        x = join(x, Total{__shfl_xor_sync(~0u, x.top, step), __shfl_xor_sync(~0u, x.sum, step)});
+    return over_warps(x, lanes, turn);
 }
 
 __device__ __forceinline__ void take(Total& total, const float* x, int n) {
@@ -77,34 +81,39 @@ __device__ __forceinline__ void take(Total& total, const float* x, int n) {
     total = Total{top, sum};
 }
 
-__device__ __forceinline__ void row_in_registers(const real* __restrict__ from, real* __restrict__ to, bool active,
-                                                 int C, int lane, int lanes, int turn) {
-    uint4 raw[VECTORS];
+__device__ __forceinline__ void load(uint4 (&raw)[VECTORS], const real* __restrict__ from, bool active, int C,
+                                     int lane, int lanes) {
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         const int c = (k * lanes + lane) * VEC;
         raw[k] = active && c < C ? __ldcs(reinterpret_cast<const uint4*>(from + c)) : uint4{0, 0, 0, 0};
     }
+}
+
+__device__ __forceinline__ void row_in_registers(const uint4 (&raw)[VECTORS], real* __restrict__ to, bool active, int C,
+                                                 int lane, int lanes, int turn) {
     Total total{LOWEST, 0.0f};
-#pragma unroll
-    for (int k = 0; k < VECTORS; ++k) {
-        float x[VEC];
-        unpack(raw[k], x);
-        if (active && (k * lanes + lane) * VEC < C) {
-#pragma unroll
-            for (int j = 0; j < VEC; ++j) total.top = fmaxf(total.top, x[j]);
-        }
-    }
     float v[VECTORS][VEC];
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         unpack(raw[k], v[k]);
-        if (active && (k * lanes + lane) * VEC < C) {
+        if ((k * lanes + lane) * VEC < C) {
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) total.top = fmaxf(total.top, v[k][j]);
+        }
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) total.top = fmaxf(total.top, __shfl_xor_sync(~0u, total.top, step));
+#pragma unroll
+    for (int k = 0; k < VECTORS; ++k) {
+        if ((k * lanes + lane) * VEC < C) {
 #pragma unroll
             for (int j = 0; j < VEC; ++j) total.sum += v[k][j] = power(v[k][j], total.top);
         }
     }
-    const Total whole = row_total(total, lanes, turn);
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) total.sum += __shfl_xor_sync(~0u, total.sum, step);
+    const Total whole = over_warps(total, lanes, turn);
     const float scale = power(total.top, whole.top) / whole.sum;
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
@@ -175,15 +184,25 @@ softmax(const real* __restrict__ x, real* __restrict__ out, int R, int C) {
     while (lanes < THREADS && lanes * VECTORS * VEC < C) lanes *= 2;
     const bool held = C % VEC == 0 && C <= lanes * VECTORS * VEC;
     const int rows = THREADS / lanes, lane = threadIdx.x % lanes, own = threadIdx.x / lanes;
+    const int step = gridDim.x * rows;
     int turn = 0;
-    for (int r = blockIdx.x * rows; r < R; r += gridDim.x * rows, turn ^= 1) {
+    if (held) {
+        uint4 raw[VECTORS];
+        const long long first = (long long)blockIdx.x * rows + own;
+        load(raw, x + first * C, first < R, C, lane, lanes);
+        for (long long r = first; r - own < R; r += step, turn ^= 1) {
+            uint4 next[VECTORS];
+            load(next, x + (r + step) * C, r + step < R, C, lane, lanes);
+            row_in_registers(raw, out + r * C, r < R, C, lane, lanes, turn);
+#pragma unroll
+            for (int k = 0; k < VECTORS; ++k) raw[k] = next[k];
+        }
+        return;
+    }
+    for (int r = blockIdx.x * rows; r < R; r += step, turn ^= 1) {
         const bool active = r + own < R;
         const real* from = x + (long long)(r + own) * C;
         real* to = out + (long long)(r + own) * C;
-        if (held) {
-            row_in_registers(from, to, active, C, lane, lanes, turn);
-            continue;
-        }
         const Total total = row_total(active ? total_of(from, C, lane, lanes) : Total{LOWEST, 0.0f}, lanes, turn);
         if (active) write_row(from, to, total, C, lane, lanes);
     }

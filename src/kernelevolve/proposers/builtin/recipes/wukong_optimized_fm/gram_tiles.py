@@ -14,17 +14,21 @@
 # order: 20
 #
 # (x x^T) y costs N*N*(D+K) products instead of 2*N*D*K. Rows of x x^T are brought to one size before they are rounded:
-# the factor is put back in float32, so that nothing overflows a 16-bit format on the way. WIDE_: for more than 32 rows.
+# the factor is put back in float32, so that nothing overflows a 16-bit format on the way. What rounding takes away from
+# x x^T makes a second product: where two large terms cancel, half a step of one of them is a wrong answer. WIDE_: for
+# more than 32 rows.
 import triton
 import triton.language as tl
 
 
 @triton.jit
 def rounded(g, kind: tl.constexpr):
-    """g as `factor * rounded`, the largest of every row near 1024."""
+    """g as `factor * (rounded + rest)`, the largest of every row near 1024."""
     largest = tl.max(tl.abs(g), 1)
     factor = tl.where(largest > 0.0, largest, 1.0) * (1.0 / 1024)
-    return (g / factor[:, None]).to(kind), factor
+    g = g / factor[:, None]
+    left = g.to(kind)
+    return left, (g - left.to(tl.float32)).to(kind), factor
 
 
 @triton.jit
@@ -50,13 +54,13 @@ def few_rows(
     for d0 in range(0, D, BLOCK_D):
         a = tl.load(x + n[:, None] * D + (d0 + d)[None, :], mask=(n < N)[:, None] & (d0 + d < D)[None, :], other=0.0)
         g = tl.dot(a, tl.trans(a), g)
-    left, factor = rounded(g, kind)
+    left, rest, factor = rounded(g, kind)
     for k0 in range(first, tl.minimum(first + TILES * BLOCK_K, K), BLOCK_K):
         k = k0 + tl.arange(0, BLOCK_K)
         at = n[:, None] * K + k[None, :]
         inside = (n < N)[:, None] & (k < K)[None, :]
         value = tl.load(y + at, mask=inside, other=0.0, eviction_policy="evict_first")
-        value = tl.dot(left, value) * factor[:, None]
+        value = tl.dot(rest, value, tl.dot(left, value)) * factor[:, None]
         tl.store(out + at, value.to(kind), mask=inside)
 
 
@@ -71,10 +75,10 @@ def many_rows(
         for i0 in range(0, N, 64):
             acc = tl.zeros([64, 128], tl.float32)
             for j0 in range(0, N, 64):
-                left, factor = rounded(gram(x, i0, j0, N, D, 64, BLOCK_D), kind)
+                left, rest, factor = rounded(gram(x, i0, j0, N, D, 64, BLOCK_D), kind)
                 inside = (j0 + n < N)[:, None] & (k < K)[None, :]
                 value = tl.load(y + (j0 + n)[:, None] * K + k[None, :], mask=inside, other=0.0)
-                acc += tl.dot(left, value) * factor[:, None]
+                acc += tl.dot(rest, value, tl.dot(left, value)) * factor[:, None]
             inside = (i0 + n < N)[:, None] & (k < K)[None, :]
             tl.store(out + (i0 + n)[:, None] * K + k[None, :], acc.to(kind), mask=inside)
 
