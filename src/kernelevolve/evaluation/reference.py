@@ -44,9 +44,11 @@ class ReferenceServer:
             *(str(fd) for fd in self._channel.child_ends), memory, str(arena.n_bytes), str(folder / "task.json"),
             str(folder / "files"), str(n_threads), "cuda" if self._on_device else "cpu",
         ]  # fmt: skip
+        n_compilers = (os.cpu_count() or 1) if self._on_device else 1
+        environment = _environment(n_threads, cache, n_compilers=n_compilers)
         with on(allowed(n_threads)):
             self._process = subprocess.Popen(
-                command, pass_fds=inherited, env=_environment(n_threads, cache, n_compilers=(os.cpu_count() or 1) if self._on_device else 1), stdin=subprocess.DEVNULL,
+                command, pass_fds=inherited, env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         self._channel.close_child_ends()
