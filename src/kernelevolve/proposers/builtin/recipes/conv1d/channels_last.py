@@ -1,6 +1,6 @@
 # recipe: channels_last
 # family: conv1d
-# summary: x is turned so that channels lie next to each other; then a shifted tile is an aligned one, for asynchronous copies
+# summary: x is turned so that channels lie side by side; then a tile shifted by one is aligned, for asynchronous copies
 # isa: sm_90
 # dtype: float16 bfloat16
 # knob BLOCK_L = 256 128

@@ -6,7 +6,6 @@
 # knob BLOCK_L = 128 256
 # knob WARPS = 8 4
 # knob PER_SM = 1 2
-# knob STAGES = 1 2
 # order: 30
 #
 # Weights are 3 taps x 3 pieces of 32 input channels, each for 64 and for 32 output channels: no lane works on padding.

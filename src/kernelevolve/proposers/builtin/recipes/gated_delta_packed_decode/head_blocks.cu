@@ -15,10 +15,10 @@
 // order: 17
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
-// What all warps of a head need comes through the L1 cache, which the state passes by: numbers that every warp asks the
-// L2 for make single slices of it the bottleneck of a large batch.
-// SPLIT: blocks of one head. AHEAD: the next rows are under way while these are worked on. SHARE: one warp works out
-// the gates and norms of the block. RESIDENT: warps that are to fit on a multiprocessor.
+// What all warps of a head need comes through the L1 cache, which the state passes by, so that not every warp asks the
+// same slices of the L2 for the same numbers.
+// SPLIT: blocks of one head. AHEAD: the next rows are under way while these are worked on. SHARE: one warp loads keys
+// and gates before the slot's number is there, and passes them on. RESIDENT: warps that are to fit on a multiprocessor.
 
 #define PART (128 / SPLIT)                                      /* rows of a block */
 #define STEP (WARPS * ROWS)                                     /* rows of a pass */
@@ -64,6 +64,23 @@ __device__ __forceinline__ unsigned load_half(const bf16* p) {
     asm volatile("ld.global.nc.b16 %0, [%1];" : "=h"(x) : "l"(p));
     return x;
 }
+// Relaxed loads stay where they are written; the assembler moves ordinary ones down, behind the wait for the slot's
+// number. They pass by the L1, so they are for one warp of a block.
+__device__ __forceinline__ unsigned early_word(const void* p) {
+    unsigned x;
+    asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(p));
+    return x;
+}
+__device__ __forceinline__ uint2 early_pair(const void* p) {
+    uint2 x;
+    asm volatile("ld.relaxed.gpu.global.v2.b32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
+    return x;
+}
+__device__ __forceinline__ unsigned early_half(const bf16* p) {
+    bf16 x;
+    asm volatile("ld.relaxed.gpu.global.b16 %0, [%1];" : "=h"(x) : "l"(p));
+    return x;
+}
 __device__ __forceinline__ float wide(unsigned bits) { return __uint_as_float(bits << 16); }
 __device__ __forceinline__ float4 wide4(uint2 x) {
     return make_float4(wide(x.x), __uint_as_float(x.x & 0xffff0000u), wide(x.y), __uint_as_float(x.y & 0xffff0000u));
@@ -76,7 +93,9 @@ __device__ __forceinline__ bf16 narrow(float x) {
 __device__ __forceinline__ float dot(float4 a, float4 b) {
     return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, a.w * b.w)));
 }
-__device__ __forceinline__ float4 times(float4 a, float x) { return make_float4(a.x * x, a.y * x, a.z * x, a.w * x); }
+__device__ __forceinline__ float4 times(float4 a, float x) {
+    return make_float4(a.x * x, a.y * x, a.z * x, a.w * x);
+}
 __device__ __forceinline__ float total(float x) {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
@@ -101,34 +120,41 @@ __device__ __forceinline__ float total_of_own_row(float* s, int lane) {
 }
 
 struct Gates {
-    float decay, beta, k_norm, q_norm, kq;
+    float decay, beta, kq;
+};
+struct Small {  // what a head needs besides its state; q and k: of the lane
+    uint2 q, k;
+    unsigned a, b, a_log, bias;
 };
 struct Rows {
     float4 x[ROWS];
-    unsigned v;  // of the lane's own row
 };
 
-__device__ __forceinline__ Gates gates_of(float4 q, float4 k, unsigned a, unsigned b, float a_log, float bias) {
+// q and k become unit vectors, q scaled.
+__device__ __forceinline__ Gates gates_of(const Small& t, float4& q, float4& k) {
     Gates g;
-    g.k_norm = rsqrtf(total(dot(k, k)) + 1e-6f), g.q_norm = rsqrtf(total(dot(q, q)) + 1e-6f) * 0.08838834764831845f;
-    g.kq = total(dot(k, q)) * g.k_norm * g.q_norm;
-    const float gate = wide(a) + bias;
+    q = wide4(t.q), k = wide4(t.k);
+    const float kk = total(dot(k, k)), qq = total(dot(q, q)), kq = total(dot(k, q));
+    const float k_norm = rsqrtf(kk + 1e-6f), q_norm = rsqrtf(qq + 1e-6f) * 0.08838834764831845f;
+    q = times(q, q_norm), k = times(k, k_norm);
+    g.kq = kq * k_norm * q_norm;
+    const float gate = wide(t.a) + __uint_as_float(t.bias);
     const float softplus = gate > 20.0f ? gate : log1pf(expf(gate));
-    g.decay = expf(-expf(a_log) * softplus);
-    g.beta = __fdividef(1.0f, 1.0f + expf(-wide(b)));
+    g.decay = expf(-expf(__uint_as_float(t.a_log)) * softplus);
+    g.beta = __fdividef(1.0f, 1.0f + expf(-wide(t.b)));
     return g;
 }
-__device__ __forceinline__ void fetch(Rows& t, const float* home, const bf16* v, int slot) {
+__device__ __forceinline__ void fetch(Rows& t, const float* home, int slot) {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) t.x[r] = load_state(home + r * 128, slot);
-    t.v = load_half(v);
 }
-__device__ __forceinline__ void finish(Rows& t, float* home, bf16* out, float4 q, float4 k, const Gates& g, int lane) {
+// Returns the output of row lane % ROWS.
+__device__ __forceinline__ float finish(Rows& t, float* home, float v, float4 q, float4 k, const Gates& g, int lane) {
     float sk[ROWS], sq[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) sk[r] = dot(t.x[r], k), sq[r] = dot(t.x[r], q);
     const float seen = total_of_own_row(sk, lane), answer = total_of_own_row(sq, lane);
-    const float u = g.beta * (wide(t.v) - g.decay * seen);
+    const float u = g.beta * (v - g.decay * seen);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         const float push = __shfl_sync(0xffffffffu, u, r);
@@ -137,7 +163,7 @@ __device__ __forceinline__ void finish(Rows& t, float* home, bf16* out, float4 q
         y.z = fmaf(push, k.z, g.decay * y.z), y.w = fmaf(push, k.w, g.decay * y.w);
         store_state(home + r * 128, y);
     }
-    if (lane < ROWS) *out = narrow(fmaf(u, g.kq, g.decay * answer));
+    return fmaf(u, g.kq, g.decay * answer);
 }
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, FIT > 0 ? FIT : 1)
@@ -145,64 +171,82 @@ head_blocks(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, cons
             const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
             const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
 #if SHARE
+    __shared__ float4 shared_q[32], shared_k[32];
     __shared__ Gates shared_gates;
 #endif
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, hv = blockIdx.x / SPLIT;
     const int row = blockIdx.x % SPLIT * PART + warp * ROWS;
     const bool idle = warp * ROWS >= PART;  // more warps than the block has rows for
+    // Of the rows of a warp, at most 32, each lane has one: it loads the value and stores the output, for all passes.
+    const int pass_of_own = lane / ROWS, own = row + pass_of_own * STEP + lane % ROWS;
+    const bool owner = !idle && pass_of_own < PASSES;
     for (int n = blockIdx.y; n < B; n += gridDim.y) {
         const int slot = (int)load_word(indices + n);
         const int h = (unsigned)(hv * H) / (unsigned)HV;
         const long long head = (long long)n * HV + hv;
         const bf16* qkv = mixed_qkv + (long long)n * (2 * H + HV) * 128;
         float* home = state + (((long long)slot * HV + hv) * 128 + row) * 128 + lane * 4;
-        const bf16* v = qkv + (2 * H + hv) * 128 + (idle ? 0 : row) + lane % ROWS;
-        bf16* o = out + head * 128 + row + lane % ROWS;
+        const bf16 *q_at = qkv + h * 128 + lane * 4, *k_at = q_at + H * 128;
+        Small small = {};
+#if SHARE
+        if (warp == 0) {
+            small.q = early_pair(q_at), small.k = early_pair(k_at);
+            small.a = early_half(a + head), small.b = early_half(b + head);
+            small.a_log = early_word(A_log + hv), small.bias = early_word(dt_bias + hv);
+        }
+#endif
         Rows t;
-        fetch(t, home, v, idle ? -1 : slot);
-        float4 q = wide4(load_pair(qkv + h * 128 + lane * 4));
-        float4 k = wide4(load_pair(qkv + (H + h) * 128 + lane * 4));
+        fetch(t, home, idle ? -1 : slot);
         if (slot < 0) {  // the whole block
-            if (!idle && lane < ROWS)
-                for (int pass = 0; pass < PASSES; ++pass) o[pass * STEP] = 0;
+            if (owner) out[head * 128 + own] = 0;
             continue;
         }
+        const float v = wide(load_half(qkv + (2 * H + hv) * 128 + (owner ? own : 0)));
+        float4 q, k;
 #if SHARE
         if (n != (int)blockIdx.y) __syncthreads();  // until then some warp may still need the last ones
         if (warp == 0) {
-            const Gates mine = gates_of(q, k, load_half(a + head), load_half(b + head),
-                                        __uint_as_float(load_word(A_log + hv)), __uint_as_float(load_word(dt_bias + hv)));
+            const Gates mine = gates_of(small, q, k);
+            shared_q[lane] = q, shared_k[lane] = k;
             if (lane == 0) shared_gates = mine;
         }
         __syncthreads();
+        q = shared_q[lane], k = shared_k[lane];
         const Gates g = shared_gates;
 #else
-        const Gates g = gates_of(q, k, load_half(a + head), load_half(b + head),
-                                 __uint_as_float(load_word(A_log + hv)), __uint_as_float(load_word(dt_bias + hv)));
+        small.q = load_pair(q_at), small.k = load_pair(k_at);
+        small.a = load_half(a + head), small.b = load_half(b + head);
+        small.a_log = load_word(A_log + hv), small.bias = load_word(dt_bias + hv);
+        const Gates g = gates_of(small, q, k);
 #endif
         if (idle) continue;
-        q = times(q, g.q_norm), k = times(k, g.k_norm);
+        float answer = 0.0f;
+        int pass = 0;
+        const auto work = [&](Rows& rows) {
+            const float pass_v = __shfl_sync(0xffffffffu, v, pass * ROWS + lane % ROWS);
+            const float row_answer = finish(rows, home, pass_v, q, k, g, lane);
+            if (pass == pass_of_own) answer = row_answer;
+            home += STEP * 128, ++pass;
+        };
 #if AHEAD
         Rows next;
 #pragma unroll 1
-        for (int left = PASSES;;) {
-            if (left > 1) fetch(next, home + STEP * 128, v + STEP, slot);
-            finish(t, home, o, q, k, g, lane);
-            if (--left == 0) break;
-            home += STEP * 128, v += STEP, o += STEP;
-            if (left > 1) fetch(t, home + STEP * 128, v + STEP, slot);
-            finish(next, home, o, q, k, g, lane);
-            if (--left == 0) break;
-            home += STEP * 128, v += STEP, o += STEP;
+        while (true) {
+            if (pass + 1 < PASSES) fetch(next, home + STEP * 128, slot);
+            work(t);
+            if (pass == PASSES) break;
+            if (pass + 1 < PASSES) fetch(t, home + STEP * 128, slot);
+            work(next);
+            if (pass == PASSES) break;
         }
 #else
 #pragma unroll 1
-        for (int left = PASSES;;) {
-            finish(t, home, o, q, k, g, lane);
-            if (--left == 0) break;
-            home += STEP * 128, v += STEP, o += STEP;
-            fetch(t, home, v, slot);
+        while (true) {
+            work(t);
+            if (pass == PASSES) break;
+            fetch(t, home, slot);
         }
 #endif
+        if (owner) out[head * 128 + own] = narrow(answer);
     }
 }

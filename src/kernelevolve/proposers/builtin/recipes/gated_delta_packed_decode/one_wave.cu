@@ -1,6 +1,6 @@
 // recipe: one_wave
 // family: gated_delta_packed_decode
-// summary: K = V = 128: a warp holds a tile of 2 to 16 KB in registers; up to B*HV = 256 everything is in flight at once
+// summary: K = V = 128: a warp holds a tile of 2 to 16 KB in registers; all in flight at once up to B*HV = 256
 // isa: sm_90
 // dtype: bfloat16
 // where: K = 128
@@ -89,8 +89,7 @@ __device__ __forceinline__ int load_index(const int* p) {
     return x;
 }
 // Relaxed loads stay where they are written; the assembler moves ordinary ones down to where they are used, behind the
-// wait for the slot's number. But relaxed ones pass by the L1, and with many warps single slices of the L2 have to
-// answer all of them.
+// wait for the slot's number. But relaxed ones pass by the L1, and many warps then ask few slices of the L2.
 #if INDEX == 2
 #define SMALL_LD "ld.global.nc"
 #else

@@ -4,7 +4,7 @@
 # isa: sm_90
 # dtype: bfloat16 float16
 # knob BLOCK_M = 128 64
-# knob BLOCK_N = 64 128 32
+# knob BLOCK_N = 64 32
 # knob WARPS = 8 4
 # knob STAGES = 3 2
 # knob TANH = 1 0

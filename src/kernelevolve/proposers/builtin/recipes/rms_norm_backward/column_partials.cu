@@ -8,8 +8,8 @@
 // knob BLOCKS_PER_SM = 1 2 4
 // order: 20
 //
-// A row has 32 to THREADS threads, by its length. The next row is read while the sums of this one travel. Rows that do
-// not start on 16 bytes, or are longer than THREADS threads hold, are read twice, and their column sums live in memory.
+// A row has 32 to THREADS threads, by its length. The next row is read while the sums of this one travel. Rows that
+// are longer than THREADS threads hold are read twice, and their column sums live in memory.
 #if defined(KE_DTYPE_bfloat16)
 #include <cuda_bf16.h>
 typedef __nv_bfloat16 real;
@@ -67,10 +67,13 @@ __device__ __forceinline__ Sums row_sums(Sums x, int lanes, int turn) {
     return x;
 }
 
+#define SINGLES 8  // numbers a thread holds of a row that does not start on 16 bytes
+
 // Threads of a row; THREADS too when the row does not fit their registers.
 __device__ __forceinline__ int lanes_of(int C) {
+    const int each = C % VEC == 0 ? VECTORS * VEC : SINGLES;
     int lanes = 32;
-    while (lanes < THREADS && (C % VEC != 0 || lanes * VECTORS * VEC < C)) lanes *= 2;
+    while (lanes < THREADS && lanes * each < C) lanes *= 2;
     return lanes;
 }
 
@@ -150,6 +153,53 @@ __device__ void rows_in_registers(const real* __restrict__ grad, const real* __r
         }
 }
 
+__device__ __forceinline__ void load_singles(real (&g)[SINGLES], real (&v)[SINGLES], const real* __restrict__ grad,
+                                             const real* __restrict__ x, bool active, int C, int lane, int lanes) {
+#pragma unroll
+    for (int k = 0; k < SINGLES; ++k) {
+        const bool inside = active && k * lanes + lane < C;
+        g[k] = inside ? grad[k * lanes + lane] : narrow(0.0f);
+        v[k] = inside ? x[k * lanes + lane] : narrow(0.0f);
+    }
+}
+
+// As rows_in_registers, one number at a time.
+__device__ void rows_of_singles(const real* __restrict__ grad, const real* __restrict__ x,
+                                const real* __restrict__ weight, real* __restrict__ grad_x,
+                                float* __restrict__ partial, int R, int C, int lanes) {
+    const int rows = THREADS / lanes, lane = threadIdx.x % lanes, own = threadIdx.x / lanes;
+    const int first = blockIdx.x * rows + own, step = gridDim.x * rows;
+    float column[SINGLES] = {};
+    real g[SINGLES], v[SINGLES], w[SINGLES];
+#pragma unroll
+    for (int k = 0; k < SINGLES; ++k) w[k] = k * lanes + lane < C ? weight[k * lanes + lane] : narrow(0.0f);
+    load_singles(g, v, grad + (long long)first * C, x + (long long)first * C, first < R, C, lane, lanes);
+    int turn = 0;
+    for (int r = first; r - own < R; r += step, turn ^= 1) {
+        const long long at = (long long)r * C, following = at + (long long)step * C;
+        real next_g[SINGLES], next_v[SINGLES];
+        load_singles(next_g, next_v, grad + following, x + following, r + step < R, C, lane, lanes);
+        Sums sums{0.0f, 0.0f};
+#pragma unroll
+        for (int k = 0; k < SINGLES; ++k) {
+            sums.squares += wide(v[k]) * wide(v[k]);
+            sums.products += wide(w[k]) * wide(g[k]) * wide(v[k]);
+        }
+        sums = row_sums(sums, lanes, turn);
+        const float scale = rsqrtf(sums.squares / C + EPS), back = sums.products / C * scale * scale;
+#pragma unroll
+        for (int k = 0; k < SINGLES; ++k) {
+            const int c = k * lanes + lane;
+            column[k] += wide(g[k]) * (wide(v[k]) * scale);
+            if (r < R && c < C) grad_x[at + c] = narrow((wide(w[k]) * wide(g[k]) - wide(v[k]) * back) * scale);
+            g[k] = next_g[k], v[k] = next_v[k];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < SINGLES; ++k)
+        if (k * lanes + lane < C) partial[(long long)first * C + k * lanes + lane] = column[k];
+}
+
 __device__ void rows_from_memory(const real* __restrict__ grad, const real* __restrict__ x,
                                  const real* __restrict__ weight, real* __restrict__ grad_x, float* own, int R, int C) {
     int turn = 0;
@@ -180,6 +230,7 @@ rows(const real* __restrict__ grad, const real* __restrict__ x, const real* __re
     const int lanes = lanes_of(C);
     if ((int)blockIdx.x * (THREADS / lanes) >= R) return;
     if (C % VEC == 0 && C <= lanes * VECTORS * VEC) rows_in_registers(grad, x, weight, grad_x, partial, R, C, lanes);
+    else if (C % VEC != 0 && C <= lanes * SINGLES) rows_of_singles(grad, x, weight, grad_x, partial, R, C, lanes);
     else rows_from_memory(grad, x, weight, grad_x, partial + (long long)blockIdx.x * C, R, C);
 }
 
