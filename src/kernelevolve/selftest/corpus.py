@@ -14,10 +14,10 @@ from kernelevolve.model.launch import FILE_NAME as PLAN
 from kernelevolve.model.task import SourceFile
 from kernelevolve.model.value import Value, explain
 
-SUFFIX = {"library": "cpp", "python": "py", "cuda": "cu", "cuda_python": "py"}
+SUFFIX = {"library": "cpp", "python": "py", "cuda": "cu", "triton": "py", "cuda_python": "py"}
 LANGUAGE = {"library": "cpp", "python": "python"}
 """Lanes that a CPU can judge, and the language of their candidates."""
-ON_GPU = {"cuda": "cuda"}
+ON_GPU = {"cuda": "cuda", "triton": "triton"}
 """The same for lanes that need a GPU."""
 GROUPS = {
     "C": "wrong or not computed", "T": "wrong clock", "H": "tampering and spoofing", "S": "not what was asked",
@@ -38,7 +38,7 @@ class Entry(Value):
     folder: str
     row: str = Field(pattern=r"^[CTHSPNF]\d+$")
     title: str
-    lane: Literal["library", "python", "cuda", "cuda_python", "campaign"]
+    lane: Literal["library", "python", "cuda", "triton", "cuda_python", "campaign"]
     task: str = ""
     caught: tuple[str, ...] = ()
     naive: Literal["correct", "faster", "hostile"] = "correct"
@@ -69,6 +69,10 @@ class Entry(Value):
     def platform(self) -> str:
         return "cuda" if self.lane in ON_GPU else "cpu"
 
+    def is_of(self, lane: str) -> bool:
+        """Whether `--lane` means this one: cuda stands for all device code, nothing for all."""
+        return lane in ("", self.lane) or (lane == "cuda" and self.lane in ON_GPU)
+
     @property
     def rivals(self) -> tuple[Candidate, ...]:
         """On a GPU an honest kernel may well beat the baselines; what an attack must not beat is the honest kernel."""
@@ -80,7 +84,8 @@ class Entry(Value):
 
 
 def candidate_of(source: Path, language: str, flags: tuple[str, ...] = ()) -> Candidate:
-    paths = [source, source.with_name(PLAN)] if language == "cuda" else [source]
+    beside = [source.with_name(PLAN), *sorted(source.parent.glob("*.cuh"))] if language in ON_GPU.values() else []
+    paths = [source, *beside]
     files = tuple(SourceFile(path=path.name, text=path.read_text()) for path in paths)
     return Candidate(
         language=language, files=files, flags=flags, origin=Origin(proposer="corpus", recipe=source.parent.name)

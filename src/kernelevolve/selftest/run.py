@@ -11,6 +11,8 @@ from kernelevolve.model.value import Value
 from kernelevolve.selftest.campaigns import Noise, wins
 from kernelevolve.selftest.corpus import LANGUAGE, ON_GPU, Entry
 from kernelevolve.selftest.judging import NO_WIN, WIN, Found, Sleep, accepted, caught, judged
+from kernelevolve.toolchains import make_toolchain
+from kernelevolve.toolchains.cache import default_cache
 from kernelevolve.toolchains.libcuda import gpu
 
 N_CAMPAIGNS, MAX_WON = 20, 1
@@ -20,7 +22,7 @@ class Report(Value):
     schema_version: int = 1
     found: tuple[Found, ...]
     elsewhere: tuple[str, ...] = ()
-    """Entries that need hardware this machine lacks."""
+    """Entries that need hardware or a compiler that this machine lacks."""
     undecided: tuple[str, ...] = ()
     """Entries that this machine was too busy to judge: quarantined again and again."""
 
@@ -50,7 +52,7 @@ def selftest(
         if entry.lane == "campaign":
             found.append(_campaign(entry))
             tell(found[-1])
-    lanes = {*LANGUAGE, *(ON_GPU if gpu() is not None else ())}
+    lanes = _lanes()
     here = [(entry, False) for entry in attacks if entry.lane in lanes]
     here += [(entry, True) for entry in honest if entry.lane in lanes]
     undecided: list[str] = []
@@ -71,6 +73,15 @@ def selftest(
         tell(item)
     elsewhere = [entry.name for entry in (*attacks, *honest) if entry.lane not in {*lanes, "campaign"}]
     return Report(found=tuple(found), elsewhere=tuple(elsewhere), undecided=tuple(undecided))
+
+
+def _lanes() -> set[str]:
+    """What this machine can judge. CUDA needs no compiler here: machine code may have come with the candidates."""
+    if gpu() is None:
+        return set(LANGUAGE)
+    cache = default_cache()
+    compiled = {lane for lane, name in ON_GPU.items() if make_toolchain(name, cache=cache).problem() is None}
+    return {*LANGUAGE, "cuda", *compiled}
 
 
 def _campaign(entry: Entry) -> Found:

@@ -1,8 +1,9 @@
 """The naive side on a GPU: harness.py's habits with device memory, events and one caching allocator for everybody.
 
-The cuda lane's candidate is `kernel.cu` with `launch.toml` beside it, compiled here by cupy's NVRTC; lane cuda_python's
-is `kernel.py` with the entry point. On a GPU machine:  python -m tests.attacks.naive.harness_cuda FOLDER..
-judges whole entries, each in a process of its own; with TASK_FOLDER CANDIDATE OPTIONS_JSON it is that process.
+The cuda lane's candidate is `kernel.cu` with `launch.toml` beside it, compiled here by cupy's NVRTC; lane triton's is
+`kernel.py` with `launch.toml`, lane cuda_python's `kernel.py` with the entry point. On a GPU machine:
+python -m tests.attacks.naive.harness_cuda FOLDER..  judges whole entries, each in a process of its own; with
+TASK_FOLDER CANDIDATE OPTIONS_JSON it is that process.
 """
 
 from __future__ import annotations
@@ -81,6 +82,33 @@ def load_kernels(source: Path, task: Task, shape: dict[str, int]) -> Callable[..
     return prepare
 
 
+def load_triton(source: Path, task: Task, shape: dict[str, int]) -> Callable[..., Callable[[], Any]]:
+    """The kernels of a Triton module, compiled when they are first called."""
+    plan = tomllib.loads(source.with_name("launch.toml").read_text())
+    module = load_module(source, "candidate")
+    sizes = {**shape, **{item["name"]: int(item["value"]) for item in plan.get("constant", ())}}
+    scratch = {
+        item["name"]: torch.empty(evaluate_dim(str(item["bytes"]), sizes) // 4, dtype=torch.float32, device="cuda")
+        for item in plan.get("scratch", ())
+    }
+
+    def prepare(*arguments: Any) -> Callable[[], Any]:
+        names = [item.name for item in (*task.inputs, *task.outputs, *task.axes)]
+        values = {**sizes, **scratch, **dict(zip(names, arguments, strict=True))}
+
+        def call() -> None:
+            for launch in plan["launch"]:
+                grid = tuple(evaluate_dim(str(n), sizes) for n in launch["grid"])
+                words = [text.partition(":")[0] for text in launch.get("args", ())]
+                fixed = {name: evaluate_dim(str(n), sizes) for name, n in launch.get("constexprs", {}).items()}
+                given = [values[word] if word in values else evaluate_dim(word, sizes) for word in words]
+                getattr(module, launch["kernel"])[grid](*given, **fixed)
+
+        return call
+
+    return prepare
+
+
 def packed_argument(name: str, values: dict[str, Any], sizes: dict[str, int]) -> Any:
     """Tensors as pointers, real scalars as double, everything else as long long."""
     import numpy  # noqa: ICN001, PLC0415
@@ -130,6 +158,8 @@ def main(task_folder: Path, candidate: Path, options: dict[str, Any]) -> None:
     def load() -> Callable[..., Callable[[], Any]]:
         if candidate.suffix == ".cu":
             return load_kernels(candidate, task, shape)
+        if candidate.with_name("launch.toml").exists():
+            return load_triton(candidate, task, shape)
         function = getattr(load_module(candidate, "candidate"), task.entry)
         return lambda *arguments: lambda: function(*arguments)
 
@@ -182,7 +212,7 @@ def score(task: Path, candidate: Path, options: dict[str, Any]) -> dict[str, Any
 
 def fooled(entry: Entry) -> tuple[bool, str]:
     """Whether the naive harness credits the attack, and what it said."""
-    suffix = {"cuda": "cu", "cuda_python": "py"}[entry.lane]
+    suffix = "cu" if entry.lane == "cuda" else "py"
     got = score(entry.task_folder, Path(entry.folder) / f"kernel.{suffix}", entry.options)
     if entry.naive != "faster" or not got["correct"]:
         return bool(got["correct"]), got["text"]

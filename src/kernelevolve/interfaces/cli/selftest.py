@@ -20,7 +20,12 @@ def selftest(
         Path | None, typer.Option("--corpus", help="Folder with attacks/ and honest/. Default: the source tree's.")
     ] = None,
     only: Annotated[str, typer.Option("--only", help="Entries whose name starts with this: T, T5, F4_atomic.")] = "",
-    lane: Annotated[str, typer.Option("--lane", help="Entries of this lane: library, python, cuda, campaign.")] = "",
+    lane: Annotated[
+        str,
+        typer.Option(
+            "--lane", help="Entries of this lane (library, python, cuda, triton, campaign); cuda: all device code."
+        ),
+    ] = "",
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -50,8 +55,8 @@ def selftest(
 
     with closing(make_farm("process", n_threads=n_threads, cache_dir=default_cache())) as farm:
         report = run(
-            [entry for entry in attacks(root) if entry.name.startswith(only) and lane in ("", entry.lane)],
-            [entry for entry in honest(root) if entry.name.startswith(only) and lane in ("", entry.lane)],
+            [entry for entry in attacks(root) if entry.name.startswith(only) and entry.is_of(lane)],
+            [entry for entry in honest(root) if entry.name.startswith(only) and entry.is_of(lane)],
             farm, secret=secrets.token_hex(16), n_threads=n_threads, tell=tell,
         )  # fmt: skip
     emit("selftest", as_json, report.model_dump(mode="json"), lambda console: _render(report, console))
@@ -85,4 +90,7 @@ def _render(report: Report, console: Console) -> None:
     for name in report.undecided:
         console.print(f"not judged, the machine is too busy: {name}", soft_wrap=True)
     if report.elsewhere:
-        console.print(f"{len(report.elsewhere)} entries need a GPU and were not tried", soft_wrap=True)
+        console.print(
+            f"{len(report.elsewhere)} entries need a GPU, or a compiler that is not here, and were not tried",
+            soft_wrap=True,
+        )

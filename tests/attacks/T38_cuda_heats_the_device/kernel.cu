@@ -1,0 +1,13 @@
+extern "C" __global__ void scale(const float* x, const float* w, float* y, long long R, long long C) {
+    const long long row = blockIdx.x * C, first = blockIdx.y * 4096LL + threadIdx.x;
+    for (int k = 0; k < 16; ++k) {
+        const long long c = first + k * 256;
+        if (c < C) y[row + c] = x[row + c] * w[c] + 1.0f;
+    }
+}
+
+extern "C" __global__ void burn(float* y, long long R, long long C) {
+    float a = threadIdx.x, b = 1.0001f, c = 0.5f, d = 2.0f;
+    for (int k = 0; k < 200000; ++k) a = a * b + c, d = d * b + a;
+    if (a + d == 12345.0f) y[0] = a;
+}

@@ -1,0 +1,41 @@
+"""The self-test's lanes for device code: who is chosen, what a candidate consists of, and where none of it is tried."""
+
+from __future__ import annotations
+
+from kernelevolve.farm.inline import InlineFarm
+from kernelevolve.model.job import Job
+from kernelevolve.model.verdict import Outcome, Stage, Verdict
+from kernelevolve.selftest.corpus import LANGUAGE, ON_GPU, attacks, default_root, honest, read_entry
+from kernelevolve.selftest.run import selftest
+
+ROOT = default_root()
+
+
+def test_lane_cuda_stands_for_all_device_code_attacks_and_honest_kernels_alike() -> None:
+    for entries in (attacks(ROOT), honest(ROOT)):
+        assert {entry.lane for entry in entries if entry.is_of("cuda")} == set(ON_GPU)
+        assert {entry.lane for entry in entries if entry.is_of("triton")} == {"triton"}
+        assert {entry.lane for entry in entries if entry.is_of("")} >= {*ON_GPU, "library"}
+
+
+def test_a_device_code_candidate_is_its_source_its_plan_and_its_headers() -> None:
+    entry = read_entry(ROOT / "honest" / "F7_cuda_own_header" / "honest.toml")
+    assert {file.path for file in entry.candidate().files} == {"kernel.cu", "launch.toml", "affine.cuh"}
+    tuned = read_entry(ROOT / "honest" / "F7_triton_tuned" / "honest.toml").candidate()
+    assert tuned.language == "triton"
+    assert {file.path for file in tuned.files} == {"kernel.py", "launch.toml"}
+
+
+def test_where_nothing_can_judge_them_they_are_elsewhere_and_nothing_is_right() -> None:
+    """Entries of a lane that only ever needs a GPU are left out of the figures, not counted as judged."""
+
+    def evaluate(job: Job) -> Verdict:
+        return Verdict(
+            task_id=job.task.content_id, candidate_id=job.candidate.id, outcome=Outcome.CORRECT, stage=Stage.CHECK
+        )
+
+    others = [entry for entry in attacks(ROOT) if entry.lane not in {*LANGUAGE, *ON_GPU, "campaign"}][:3]
+    report = selftest(others, [], InlineFarm(evaluate), secret="s", n_threads=1)
+    assert others
+    assert report.elsewhere == tuple(entry.name for entry in others)
+    assert report.found == ()
