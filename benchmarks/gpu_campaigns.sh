@@ -19,7 +19,7 @@ campaign() { # limit, search seconds, task, more options
     timeout "$limit" $ke run "$3" --platform cuda --store "$store" --max-seconds "$2" "${@:4}" 2>&1 | tee -a "$out/campaigns.log"
     echo "== $3 ${*:4}: $((SECONDS - started)) s" | tee -a "$out/campaigns.log"
 }
-campaign 230 72 gated_delta_packed_decode --path all
+campaign 260 100 gated_delta_packed_decode --path all
 ${PYTHON:-python3} benchmarks/gdn_decode.py --store "$store" --out "$out/gdn_decode.json" ${CLOCKS:+--rates "$CLOCKS"} 2>&1 | tee "$out/gdn_decode.log"
 campaign 75 14 conv1d
 campaign 60 10 wukong_optimized_fm

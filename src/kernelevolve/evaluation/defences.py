@@ -31,6 +31,10 @@ DEFENCES = {
 class Defences:
     """All of them, or for a test all but some. Raises KeyError for a name that is no defence."""
 
+    @property
+    def complete(self) -> bool:
+        return not self._without
+
     def __init__(self, *, without: tuple[str, ...] = ()) -> None:
         for name in without:
             DEFENCES[name]  # noqa: B018 - an unknown name is a fault of the test

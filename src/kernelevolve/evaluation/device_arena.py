@@ -14,6 +14,7 @@ import torch
 from kernelevolve.evaluation.arena import BAND, GUARD, POISON, Layout
 from kernelevolve.evaluation.device import Device, mapped
 
+BLOCK = 2**21
 MARGIN = 2**20
 """The runner and the baselines' process know it, too: the tensors start this far behind what the handle stands for."""
 
@@ -23,12 +24,36 @@ def opened(handle: str, n_bytes: int) -> torch.Tensor:
     return mapped(handle, n_bytes + 2 * MARGIN)[MARGIN : MARGIN + n_bytes]
 
 
+def fill(
+    target: torch.Tensor,
+    layout: Layout,
+    contents: Mapping[str, Any],
+    outputs: Mapping[str, int],
+    *,
+    poison: bool = True,
+) -> None:
+    """What a slot looks like before a call, written into `target`."""
+    sizes = {name: int(data.nbytes) for name, data in contents.items()} | dict(outputs)
+    at = 0
+    for name, region in layout.regions.items():
+        target[at : region.offset].fill_(BAND)  # from the end of the tensor before to the beginning of this one
+        at = region.offset + sizes.get(name, 0)
+    target[at:].fill_(BAND)
+    for name, data in contents.items():
+        begin = layout.regions[name].offset
+        target[begin : begin + data.nbytes].copy_(torch.as_tensor(data))
+    for name, n_bytes in outputs.items() if poison else ():
+        begin = layout.regions[name].offset
+        target[begin : begin + n_bytes].fill_(POISON)
+
+
 class DeviceArena:
     fd = None
 
     def __init__(self, n_bytes: int, device: Device) -> None:
         self.n_bytes = max(n_bytes, 4096)
-        self._memory = device.allocate(self.n_bytes + 2 * MARGIN)
+        # Whole blocks of the driver's: it shares a block whole, with whatever else it has put into its last part.
+        self._memory = device.allocate(-(-(self.n_bytes + 2 * MARGIN) // BLOCK) * BLOCK)
         self.handle = self._memory.handle
         self._memory.bytes.fill_(BAND)
         self.bytes = self._memory.bytes[MARGIN : MARGIN + self.n_bytes]
@@ -51,18 +76,11 @@ class DeviceArena:
         self, slot: int, layout: Layout, contents: Mapping[str, Any], outputs: Mapping[str, int], *, poison: bool = True
     ) -> None:
         """Fill a slot: bands everywhere, then the inputs' bytes, then poison where outputs will be."""
-        start = slot * layout.n_bytes
-        sizes = {name: int(data.nbytes) for name, data in contents.items()} | dict(outputs)
-        at = start
-        for name, region in layout.regions.items():
-            # From the end of the tensor before to the beginning of this one it is all band.
-            self.bytes[at : start + region.offset].fill_(BAND)
-            at = start + region.offset + sizes.get(name, 0)
-        self.bytes[at : start + layout.n_bytes].fill_(BAND)
-        for name, data in contents.items():
-            self.view(slot, layout, name, data.nbytes).copy_(torch.as_tensor(data))
-        for name, n_bytes in outputs.items() if poison else ():
-            self.view(slot, layout, name, n_bytes).fill_(POISON)
+        fill(self.slot(slot, layout), layout, contents, outputs, poison=poison)
+
+    def slot(self, slot: int, layout: Layout) -> torch.Tensor:
+        """All of a slot's bytes, bands included."""
+        return self.bytes[slot * layout.n_bytes : (slot + 1) * layout.n_bytes]
 
     def strays(self, slot: int, layout: Layout, sizes: Mapping[str, int]) -> torch.Tensor:
         """0-dim bool, not waited for: whether anything was written where no tensor lies."""

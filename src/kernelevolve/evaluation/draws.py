@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -28,6 +28,8 @@ class Draw:
     sizes: dict[str, int]
     contents: dict[str, Bytes]
     n_bytes: dict[str, int]
+    images: dict[object, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
+    """Whole slots with this in them, by layout, kept by whoever fills many."""
 
     def arguments(self, task: Task, layout: Layout, slot: int) -> Arguments:
         """The ABI's arguments for this draw in a slot."""

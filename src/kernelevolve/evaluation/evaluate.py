@@ -33,12 +33,14 @@ from kernelevolve.evaluation.stages.measure import (
     pick_baselines,
     self_difference,
     shape_timing,
+    shared_work,
 )
 from kernelevolve.evaluation.stock import Feed
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Job
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Shape
+from kernelevolve.model.value import canonical_json, sha256_text
 from kernelevolve.model.verdict import BUSY, LaneName, Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
 from kernelevolve.toolchains import make_toolchain
 from kernelevolve.toolchains.base import Artifact, BuildFailure
@@ -103,7 +105,9 @@ class Evaluation:
         is measured anew, and a host language's artifact is its source."""
         if self._kind != "device_code" or self._job.task.platform != "cuda" or self._job.level != "screen":
             return ""
-        return machine_code_id(Path(artifact.path))
+        job = self._job
+        asked = [job.limits.to_json(), *job.baselines, *(rival.id for rival in job.user_baselines)]
+        return sha256_text(canonical_json([machine_code_id(Path(artifact.path)), job.alpha, *asked]))
 
     def _same_as(self, known: Verdict) -> Verdict:
         note = f"the same machine code as candidate {known.candidate_id[:12]}: not run again"
@@ -150,6 +154,8 @@ class Evaluation:
                     self._quarantine(baselines[0], bench.feed(shape), rng)
                 kept = samples.setdefault(_key(shape), Samples())
                 collect(kept, side, baselines, bench.feed(shape), PLANS[job.level], rng, job.limits.call_s)
+                if job.task.objective.clock == "device" and (told := shared_work(kept, side.name)) is not None:
+                    raise CandidateFault(Outcome.CLOCK_DISPUTED, f"{told}: work is shared between calls")
                 self._n_checks += side.n_checks
                 self._strangers += side.strangers
 

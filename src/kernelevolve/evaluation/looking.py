@@ -19,14 +19,21 @@ AnyArena = Arena | DeviceArena
 
 
 def all_right(
-    task: Task, arena: DeviceArena, layout: Layout, loaded: Mapping[int, Draw], *, defences: Defences = ALL
-) -> bool:
-    """The same look at many slots, waited for once. False: `look` at each of them says what it is."""
+    task: Task, arena: DeviceArena, layout: Layout, loaded: Mapping[int, Draw], *, images: Mapping[int, torch.Tensor],
+    fixed: Mapping[int, torch.Tensor], defences: Defences = ALL,
+) -> bool:  # fmt: skip
+    """The same look at many slots, waited for once. False: `look` at each of them says what it is. `images`: by slot,
+    what it held before the call; `fixed`: by slot, 0xFF where it must hold that still."""
     flags = [arena.margins_hold()]
     for slot, draw in loaded.items():
-        if "guard_bands" in defences:
+        if slot in images:
+            differs = arena.slot(slot, layout).view(torch.int64) ^ images[slot].view(torch.int64)
+            flags.append(~(differs & fixed[slot].view(torch.int64)).any())
+        elif "guard_bands" in defences:
             flags.append(~arena.strays(slot, layout, draw.n_bytes))
         for spec in task.inputs:
+            if slot in images:
+                break
             if spec.name in draw.contents and not spec.in_place and "inputs_unchanged" in defences:
                 held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
                 flags.append((held == torch.as_tensor(draw.contents[spec.name])).all())

@@ -63,6 +63,8 @@ def nothing() -> None:
 class Side:
     """`sample` times calls on given draws and looks at everything they wrote."""
 
+    on_device = False
+
     def __init__(
         self,
         *,

@@ -37,11 +37,12 @@ class Stock:
         self._make = make
         self._kept: list[Draw] = []
         self._allowance = allowance or Allowance(budget())
+        self._copies = 1 if allowance is None else 2  # on a device a filled slot is kept beside it
 
     def __getitem__(self, index: int) -> Draw:
         while index >= len(self._kept) and self._allowance.left > 0:
             draw = self._make(len(self._kept))
-            self._allowance.left -= draw.held_bytes
+            self._allowance.left -= self._copies * draw.held_bytes
             self._kept.append(draw)
         return self._kept[index] if index < len(self._kept) else self._make(index)
 

@@ -33,6 +33,12 @@ N_SELF_PAIRS = 16
 SELF_ALPHA = 0.01
 """A machine on which a baseline differs from itself by more than this (ln), beyond chance, proves nothing now."""
 N_SLOPES = 5
+DEVICE_SHARE = 0.4
+"""Of a plan's time on a device: its clock is steadier."""
+N_ALONE = 7
+SHARED_S, SHARED_SHARE = 4e-6, 0.15
+"""What a call may gain from others beside it more than a baseline gains: code that is still in cache, the grain of the
+clock. More than that is work done for several calls at once."""
 HOPELESS = 1.3
 """A screen stops early once the candidate has been this much slower in every pair."""
 PLANS = {
@@ -50,6 +56,8 @@ class Samples:
 
     candidate: list[list[float]] = field(default_factory=list)
     slopes: list[float] = field(default_factory=list)
+    alone: dict[str, list[float]] = field(default_factory=dict)
+    """By side: a single call, with no other call's inputs in memory."""
     baselines: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
@@ -70,8 +78,9 @@ def collect(
     theirs: dict[str, list[float]] = {side.name: [] for side in baselines}
     order: list[Side] = []
     spent_s = 0.0
-    n_draws = max(side.n_calls for side in [candidate, *baselines])
-    while not _enough(mine, theirs, plan, spent_s):
+    n_draws = 1 + max(side.n_calls for side in [candidate, *baselines])  # one more than is called: the decoy's
+    budget_s = plan.budget_s * (DEVICE_SHARE if candidate.on_device else 1.0)
+    while not _enough(mine, theirs, plan, spent_s, budget_s):
         draws, slots = feed.take(n_draws), candidate.slots(rng)
         started = time.monotonic()
         order = order[::-1] if len(mine) % 2 else rng.sample([candidate, *baselines], 1 + len(baselines))
@@ -83,24 +92,55 @@ def collect(
         for name, seconds in round_.items():
             theirs[name].append(seconds)
     samples.candidate.append(mine)
-    if plan.reads_slope and candidate.n_calls > 1:
+    if plan.reads_slope and candidate.on_device:
+        _call_alone(samples, candidate, baselines, feed, rng, timeout_s)
+    elif plan.reads_slope and candidate.n_calls > 1:
         samples.slopes += [_slope(candidate, feed, rng, timeout_s) for _ in range(N_SLOPES)]
     for name, seconds_list in theirs.items():
         samples.baselines.setdefault(name, []).append(seconds_list)
 
 
+def _call_alone(
+    samples: Samples, candidate: Side, baselines: list[Side], feed: Feed, rng: random.Random, timeout_s: float
+) -> None:
+    for index in range(N_ALONE):
+        draws, slots = feed.take(1), candidate.slots(rng)
+        for side in [candidate, *baselines][:: -1 if index % 2 else 1]:
+            seconds = side.sample(draws, slots, timeout_s=timeout_s if side is candidate else 60.0)
+            samples.alone.setdefault(side.name, []).append(seconds)
+
+
+def shared_work(samples: Samples, name: str) -> str | None:
+    """What is wrong with a candidate that is fast only where other calls' inputs lie beside its own; None when nothing
+    is. A kernel that computes several calls' answers at once is found here, wherever it keeps them."""
+    if name not in samples.alone:
+        return None
+    many = {name: statistics.median(value for group in samples.candidate for value in group)}
+    many |= {
+        side: statistics.median(v for group in groups for v in group) for side, groups in samples.baselines.items()
+    }
+    alone = {side: statistics.median(seconds) for side, seconds in samples.alone.items()}
+    usual = max(alone[side] - many[side] for side in many if side != name)
+    shared = alone[name] - many[name] - max(usual, 0.0)
+    if shared <= SHARED_S + SHARED_SHARE * many[name]:
+        return None
+    return f"a call takes {alone[name] * 1e6:.1f} us alone and {many[name] * 1e6:.1f} us among others"
+
+
 def _slope(side: Side, feed: Feed, rng: random.Random, timeout_s: float) -> float:
     """The second reading of the outside clock: seconds each call takes in the second half of a sample."""
     whole, half = side.n_calls, side.n_calls // 2
-    long_s = side.sample(feed.take(whole), side.slots(rng), timeout_s=timeout_s) * whole
+    long_s = side.sample(feed.take(whole + 1), side.slots(rng), timeout_s=timeout_s) * whole
     short_s = side.sample(feed.take(half), side.slots(rng), timeout_s=timeout_s) * half
     return (long_s - short_s) / (whole - half)
 
 
-def _enough(mine: list[float], theirs: dict[str, list[float]], plan: Plan, spent_s: float) -> bool:
+def _enough(
+    mine: list[float], theirs: dict[str, list[float]], plan: Plan, spent_s: float, budget_s: float
+) -> bool:  # fmt: skip
     if len(mine) >= plan.max_pairs or _hopeless(mine, theirs, plan):
         return True
-    return len(mine) >= plan.min_pairs and spent_s >= plan.budget_s
+    return len(mine) >= plan.min_pairs and spent_s >= budget_s
 
 
 def _hopeless(mine: list[float], theirs: dict[str, list[float]], plan: Plan) -> bool:

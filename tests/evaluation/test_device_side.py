@@ -1,0 +1,147 @@
+"""What a kernel could find in the judge's device memory while it is timed, and what happens to those that use it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.channel import Arguments
+from kernelevolve.evaluation.device import HostDevice
+from kernelevolve.evaluation.device_arena import DeviceArena
+from kernelevolve.evaluation.device_side import DeviceSide
+from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.freezer import Window
+from kernelevolve.evaluation.stages.measure import Samples, shared_work
+from kernelevolve.model.task import Task
+from kernelevolve.tasks import load_task
+
+SHAPE = {"R": 8, "C": 16}
+TASKS = Path(__file__).parents[1] / "attacks" / "tasks"
+Tensors = list[torch.Tensor]
+Kernel = Callable[[Tensors], None]
+
+
+class InProcess:
+    """A caller whose kernel is a function of this process: it gets the tensors of one slot."""
+
+    core = None
+
+    def __init__(self, arena: DeviceArena, kernel: Kernel, sizes: Sequence[int]) -> None:
+        self.bound: dict[int, Arguments] = {}
+        self._arena, self._kernel, self._sizes = arena, kernel, sizes
+
+    def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
+        self.bound |= slots
+
+    def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        return
+
+    def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
+        for slot in slots:
+            at = self.bound[slot].offsets
+            starts = zip(at, self._sizes, strict=True)
+            self._kernel([self._arena.bytes[first : first + 4 * n].view(torch.float32) for first, n in starts])
+        return Window(reply="", seconds=1e-4, cpu_s=0.0, open_s=1e-4, device_s=1e-5 * len(slots))
+
+
+def row_scale(tensors: Tensors) -> None:
+    x, w, y = tensors
+    y.copy_((x.view(8, 16) * w + 1).view(-1))
+
+
+@pytest.fixture
+def bench(cache: Path) -> Iterator[Bench]:
+    bench = Bench(load_task(str(TASKS / "row_scale"), platform="cuda"), n_threads=1, cache=cache, device=HostDevice())
+    bench.use("s")
+    yield bench
+    bench.close()
+
+
+def sampled(bench: Bench, kernel: Kernel, n_samples: int = 12) -> DeviceSide:
+    """Timed as a candidate is. Raises CandidateFault."""
+    layout, n_slots = bench.layout(SHAPE)
+    assert bench._device is not None  # noqa: SLF001
+    arena = DeviceArena(layout.n_bytes * (n_slots + 1), bench._device)  # noqa: SLF001
+    arena.wipe()
+    side = bench.side("candidate", InProcess(arena, kernel, (128, 16, 128)), arena, SHAPE)
+    assert isinstance(side, DeviceSide)
+    feed, rng = bench.feed(SHAPE), random.Random(3)
+    try:
+        side.calibrate(feed, timeout_s=1.0)
+        for _ in range(n_samples):
+            side.sample(feed.take(side.n_calls + 1), side.slots(rng), timeout_s=1.0)
+    finally:
+        arena.close()
+    return side
+
+
+def test_an_honest_kernel_is_called_on_every_slot_but_one(bench: Bench) -> None:
+    side = sampled(bench, row_scale)
+    assert side.n_calls == 32
+    assert side.n_checks > 12 * 32
+
+
+def test_whoever_computes_the_slots_it_knows_ahead_computes_one_too_many(bench: Bench) -> None:
+    """All it ever touches are slots on which it was once called, and which wait for an answer."""
+    known: dict[int, Tensors] = {}
+
+    def batch(tensors: Tensors) -> None:
+        known[tensors[2].data_ptr()] = tensors
+        if not tensors[2].isnan().all():
+            return
+        for slot in known.values():
+            if slot[2].isnan().all():
+                row_scale(slot)
+
+    with pytest.raises(CandidateFault, match="wrote y of a slot it was not called on"):
+        sampled(bench, batch)
+
+
+def test_no_slot_tells_by_its_content_that_it_is_the_decoy(bench: Bench) -> None:
+    """Each looks like one that is called: no content comes twice in what a kernel has seen."""
+    seen: list[bytes] = []
+    sampled(bench, lambda tensors: (seen.append(tensors[0].numpy().tobytes()), row_scale(tensors))[1], n_samples=4)
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_baseline_leaves_no_answer_behind(cache: Path) -> None:
+    """What it wrote in place belongs to the content that the candidate is called on next."""
+    task: Task = load_task(str(TASKS / "decay_state"), platform="cuda")
+    bench = Bench(task, n_threads=1, cache=cache, device=HostDevice())
+    bench.use("s")
+    layout, n_slots = bench.layout(SHAPE)
+    arena = DeviceArena(layout.n_bytes * (n_slots + 1), HostDevice())
+    arena.wipe()
+
+    def reference(tensors: Tensors) -> None:
+        state, x, a, _, _ = tensors
+        state.copy_((state.view(8, 16) * a[:, None] + x.view(8, 16)).view(-1))
+
+    caller = InProcess(arena, reference, (128, 128, 8, 16, 128))
+    side = bench.side("eager", caller, arena, SHAPE, trusted=True)
+    draw = bench.feed(SHAPE).take(1)[0]
+    side.calibrate(bench.feed(SHAPE), timeout_s=1.0)
+    side.sample([draw], [5, 0], timeout_s=1.0)
+    held = arena.view(0, layout, "state", draw.n_bytes["state"])
+    assert (held == 0xFF).all()
+    arena.close()
+    bench.close()
+
+
+def test_whoever_is_fast_only_among_other_calls_shares_work_between_them() -> None:
+    def samples(mine: float, alone: float) -> Samples:
+        return Samples(
+            candidate=[[mine] * 9], baselines={"eager": [[20e-6] * 9]},
+            alone={"candidate": [alone] * 7, "eager": [23e-6] * 7},
+        )  # fmt: skip
+
+    assert shared_work(samples(10e-6, 14e-6), "candidate") is None
+    assert shared_work(samples(10e-6, 12e-6), "candidate") is None
+    assert "17.0 us alone and 5.0 us among others" in str(shared_work(samples(5e-6, 17e-6), "candidate"))
+    assert shared_work(Samples(candidate=[[1e-6]]), "candidate") is None, "a screen does not look"
