@@ -133,3 +133,14 @@ def build(judge: Judge, task: Task, comment: str, body: str = "") -> Path:
     built = judge.build_ahead(Job(task=task, candidate=candidate, secret="s"))
     assert built.artifact is not None
     return Path(built.artifact.path)
+
+
+@needs_nvrtc
+def test_arrays_of_its_own_count_as_memory(judge: Judge, task: Task) -> None:
+    source = f'__device__ char hoard[{2**31}ll];\nextern "C" __global__ void scale({PARAMETERS}) {{ hoard[R] = 1; }}'
+    files = (SourceFile(path="kernel.cu", text=source), SourceFile(path="launch.toml", text=plan("scale")))
+    candidate = Candidate(language="cuda", files=files, origin=Origin(proposer="tests"))
+    job = Job(task=task, candidate=candidate, level="check", secret="s", limits=Limits(memory_bytes=2**30))
+    found = judge.verdict(job)
+    assert found.outcome.value == "refused", found.message
+    assert "arrays of its own" in found.message

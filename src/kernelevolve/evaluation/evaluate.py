@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from kernelevolve.errors import MachineError, TaskError
+from kernelevolve.errors import MachineError, RecordError, TaskError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.cuda_runner import CudaRunner
@@ -45,6 +45,7 @@ from kernelevolve.model.verdict import BUSY, LaneName, Outcome, ShapeTiming, Sta
 from kernelevolve.toolchains import make_toolchain
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 from kernelevolve.toolchains.cpp import find_compiler
+from kernelevolve.toolchains.cubin import static_bytes
 from kernelevolve.toolchains.device_artifact import machine_code_id
 
 FLOOR_MARGIN = 1.5
@@ -114,8 +115,20 @@ class Evaluation:
         reports = (*self._reports, StageReport(stage=Stage.CHECK, seconds=0.0, note=note))
         return known.model_copy(update={"candidate_id": self._job.candidate.id, "stages": reports})
 
+    def _within_memory(self, launch: Launch | CudaLaunch) -> None:
+        """What machine code takes when it is loaded comes off what others need. Raises CandidateFault."""
+        if not isinstance(launch, CudaLaunch):
+            return
+        try:
+            taken = sum(static_bytes(cubin.read_bytes()) for cubin in {cubin for cubin, _ in launch.kernels})
+        except RecordError as error:
+            raise CandidateFault(Outcome.LOAD_FAILED, str(error)) from error
+        if taken > (limit := self._job.limits.memory_bytes):
+            raise CandidateFault(Outcome.REFUSED, f"arrays of its own take {taken} bytes; the limit is {limit}")
+
     def _check_and_measure(self, launch: Launch | CudaLaunch) -> Timing | None:
         job, bench = self._job, self._bench
+        self._within_memory(launch)
         draws = bench.check_draws(job.level)
         measured = job.level != "check"
         samples: dict[str, Samples] = {}

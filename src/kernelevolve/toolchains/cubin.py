@@ -65,6 +65,14 @@ def kernel_facts(cubin: bytes, *, messages: Sequence[CompileMessage] = ()) -> tu
         raise RecordError(f"the machine code cannot be read: {error}") from error
 
 
+def static_bytes(cubin: bytes) -> int:
+    """Device memory that loading it takes for arrays of its own. Raises RecordError."""
+    try:
+        return sum(section.n_bytes for section in _read(cubin).sections if section.name.startswith(".nv.global"))
+    except (struct.error, IndexError, ValueError) as error:
+        raise RecordError(f"the machine code cannot be read: {error}") from error
+
+
 def architecture(cubin: bytes) -> str:
     """What it was compiled for, "sm_90"; Raises RecordError."""
     try:
