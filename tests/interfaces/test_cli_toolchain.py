@@ -76,7 +76,8 @@ def test_what_is_built_here_is_found_by_its_content(
 
 @pytest.mark.skipif(find_nvrtc() is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
 @pytest.mark.parametrize(
-    ("kernel", "words"), [(KERNEL.replace("total;", "nowhere;"), "kernel.cu:4: error"), ("#include </etc/x>", "outside the candidate")]
+    ("kernel", "words"),
+    [(KERNEL.replace("total;", "nowhere;"), "kernel.cu:4: error"), ("#include </etc/x>", "outside the candidate")],
 )
 def test_what_does_not_compile_is_said_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: str, words: str
