@@ -11,7 +11,7 @@ from kernelevolve.evaluation.judge import Judge
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Job, Limits
 from kernelevolve.model.platform import PlatformFacts
-from kernelevolve.model.task import Task
+from kernelevolve.model.task import SourceFile, Task
 from kernelevolve.model.verdict import Outcome, Stage
 
 Hostile = Callable[[str], Candidate]
@@ -52,6 +52,22 @@ def test_a_users_kernel_is_a_baseline_like_the_others(judge: Judge, row_scale: T
     assert verdict.timing is not None
     names = [comparison.baseline for comparison in verdict.timing.shapes[0].comparisons]
     assert names == ["eager", "reads_passwd"]
+
+
+def test_what_a_task_brings_along_is_compared_and_what_cannot_run_is_named(
+    cache: Path, facts: PlatformFacts, row_scale: Task, hostile: Hostile
+) -> None:
+    text = (
+        "def twice(x, w):\n    return x * w + 1\n\n\n"
+        "def absent(x, w):\n    import nobody_has_this\n\n\nARMS = {'twice': twice, 'absent': absent}\n"
+    )
+    task = row_scale.model_copy(update={"files": (*row_scale.files, SourceFile(path="baselines.py", text=text))})
+    judge = Judge(cache=cache, facts=facts)
+    verdict = judge.verdict(job(task, hostile("good"), level="confirm"))
+    judge.close()
+    assert verdict.timing is not None
+    assert [one.baseline for one in verdict.timing.shapes[0].comparisons] == ["eager", "twice"]
+    assert "nobody_has_this" in verdict.timing.left_out["absent"]
 
 
 def test_check_level_does_not_time(judge: Judge, row_scale: Task, hostile: Hostile) -> None:

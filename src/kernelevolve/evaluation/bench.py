@@ -48,6 +48,7 @@ MAX_SLOTS = 32
 COLD_FACTOR = 5
 """Slots of a device's arena hold this many times what its cache holds, where more than two are not enough."""
 COMPILE_TIMEOUT_S = 300.0
+NOTE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +212,7 @@ class Bench:
         except BaselineFailed as error:
             if name == "eager":
                 raise TaskError(self.task.name, [f"the reference fails on shape {shape}: {error}"]) from error
-            self.baseline_notes[name] = str(error)
+            self.baseline_notes[name] = str(error)[:NOTE_CHARACTERS]
             return None
         self._sides[key] = side
         return side

@@ -223,7 +223,10 @@ class Evaluation:
         speedup, low, high = combine(shapes)
         assert math.isfinite(low)
         assert job.level != "check"
-        return Timing(level=job.level, shapes=shapes, speedup=speedup, low=low, high=high, alpha=job.alpha)
+        return Timing(
+            level=job.level, shapes=shapes, speedup=speedup, low=low, high=high, alpha=job.alpha,
+            left_out=dict(bench.baseline_notes),
+        )  # fmt: skip
 
     def _impossible(self, timing: ShapeTiming) -> bool:
         """Faster than its bytes can move at all, while the baselines are not: then the count is not what is wrong."""

@@ -11,7 +11,10 @@ from kernelevolve.model.task import Rule, Shape, Task
 from kernelevolve.model.verdict import Comparison, Timing
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-BASELINE_TITLES = {"eager": "PyTorch eager", "compile": "torch.compile"}
+BASELINE_TITLES = {
+    "eager": "PyTorch eager", "compile": "torch.compile", "compile-max-autotune": "torch.compile max-autotune",
+    "eager+tf32": "PyTorch eager, TF32", "compile+tf32": "torch.compile, TF32",
+}  # fmt: skip
 
 
 def printable(text: str, limit: int | None = None) -> str:

@@ -115,6 +115,8 @@ class Timing(Value):
         default=0.05, description="how often the interval may miss; smaller when sealed shapes are reused"
     )
 
+    left_out: dict[str, str] = Field(default={}, description="baselines that could not be run here, and why")
+
     @property
     def wins(self) -> bool:
         """Faster beyond what the clocks can tell, as a whole and on more than half of the shapes: one shape that is a

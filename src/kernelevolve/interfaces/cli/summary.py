@@ -146,6 +146,8 @@ def render_timing(timing: Timing, console: Console, *, title: str) -> None:
     means = dict(baseline_means(timing))
     table.add_row("geometric mean", "", *(times(means[name]) for name in names), style="bold")
     console.print(table)
+    for name, why in timing.left_out.items():
+        console.print(one_line(f"left out: {baseline_title(name)}: {why}"), style="dim", soft_wrap=True)
 
 
 def _cell(found: Comparison | None) -> str:
