@@ -211,6 +211,7 @@ class Evaluation:
                 n_bytes=bench.stock(shape)[0].bytes_moved(job.task),
                 seed=17,
                 alpha=job.alpha,
+                cold=job.task.objective.cache == "cold",
             )  # fmt: skip
             for shape in bench.shapes(job.level)
         )

@@ -172,7 +172,7 @@ def pick_baselines(bench: Bench, shape: Shape, names: tuple[str, ...], level: st
 
 
 def shape_timing(
-    shape: Shape, samples: Samples, facts: PlatformFacts, *, n_bytes: int, seed: int, alpha: float
+    shape: Shape, samples: Samples, facts: PlatformFacts, *, n_bytes: int, seed: int, alpha: float, cold: bool = False
 ) -> ShapeTiming:
     mine = [value for group in samples.candidate for value in group]
     comparisons = []
@@ -193,7 +193,7 @@ def shape_timing(
                 log_ratios=tuple(round(value, 7) for group in logs for value in group),
             )  # fmt: skip
         )
-    rate = _copy_rate(n_bytes, facts)
+    rate = _copy_rate(n_bytes, facts, cold=cold)
     return ShapeTiming(
         shape=shape, latency_us=statistics.median(mine) * 1e6, bytes_moved=n_bytes,
         slope_us=statistics.median(samples.slopes) * 1e6 if samples.slopes else None,
@@ -211,9 +211,9 @@ def combine(shapes: tuple[ShapeTiming, ...]) -> tuple[float, float, float]:
     return centre, centre * math.exp(-down), centre * math.exp(up)
 
 
-def _copy_rate(n_bytes: int, facts: PlatformFacts) -> float | None:
-    """GB/s this amount of data can move at: cache speed when it fits the last-level cache."""
+def _copy_rate(n_bytes: int, facts: PlatformFacts, *, cold: bool) -> float | None:
+    """GB/s this amount of data can move at: cache speed when it fits the last-level cache and may be there."""
     last_level = facts.l3_bytes or (facts.l2_bytes if facts.kind == "cuda" else None)
-    if last_level and n_bytes <= last_level and facts.cached_copy_gb_per_s:
+    if not cold and last_level and n_bytes <= last_level and facts.cached_copy_gb_per_s:
         return facts.cached_copy_gb_per_s
     return facts.copy_gb_per_s
