@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kernelevolve.evaluation.stages.measure import QUARANTINE, self_difference
+from kernelevolve.evaluation.stages.measure import QUARANTINE, Samples, self_difference, shape_timing
+from kernelevolve.model.platform import PlatformFacts
 
 
 class Clock:
@@ -49,3 +50,17 @@ def test_noise_alone_is_no_reason(seed: int) -> None:
 
 def test_whichever_call_comes_first_does_not_matter() -> None:
     assert difference(lambda n: 1.1 if n % 2 else 1.0) <= QUARANTINE
+
+
+def test_the_floor_of_a_cold_call_is_memorys() -> None:
+    facts = PlatformFacts(
+        name="gpu", kind="cuda", l2_bytes=2**26, copy_gb_per_s=4000.0, cached_copy_gb_per_s=7000.0
+    )  # fmt: skip
+    samples = Samples(candidate=[[1e-5] * 6], baselines={"eager": [[2e-5] * 6]})
+
+    def floor_us(n_bytes: int, *, cold: bool) -> float | None:
+        return shape_timing({"N": 1}, samples, facts, n_bytes=n_bytes, seed=1, alpha=0.05, cold=cold).floor_us
+
+    assert floor_us(4_000_000, cold=True) == pytest.approx(1.0)
+    assert floor_us(4_000_000, cold=False) == pytest.approx(4 / 7)
+    assert floor_us(400_000_000, cold=False) == pytest.approx(100.0)
