@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelevolve.evaluation.bench import Bench, Rolled
-from kernelevolve.evaluation.channel import Caller
+from kernelevolve.evaluation.channel import Arguments, Caller
 from kernelevolve.evaluation.compare import ROUNDOFF, relative_l2
 from kernelevolve.evaluation.draws import Draw, joint_layout
 from kernelevolve.evaluation.fault import CandidateFault
@@ -28,9 +28,15 @@ def _check_draw(bench: Bench, runner: Caller, arena: AnyArena, draw: Draw, timeo
     task = bench.task
     layout = joint_layout([draw])
     arena.prepare(0, layout, draw.contents, draw.outputs(task), poison="poison" in bench.defences)
-    runner.bind({0: draw.arguments(task, layout, 0)}, timeout_s=timeout_s)
+    _bind(runner, draw.arguments(task, layout, 0), timeout_s)
     runner.run([0], timeout_s=timeout_s)
     look(task, arena, layout, 0, draw, defences=bench.defences)
+
+
+def _bind(runner: Caller, arguments: Arguments, timeout_s: float) -> None:
+    """Steps of a trajectory differ in content alone: then there is nothing new to say."""
+    if runner.bound.get(0) != arguments:
+        runner.bind({0: arguments}, timeout_s=timeout_s)
 
 
 def _check_rollout(bench: Bench, runner: Caller, arena: AnyArena, rolled: Rolled, timeout_s: float) -> None:
@@ -57,7 +63,7 @@ def drifts(
     state = tensor_bytes(rolled.steps[0].inputs[rollout.state])
     for step in rolled.steps:
         arena.prepare(0, layout, {**step.contents, rollout.state: state}, step.outputs(task))
-        runner.bind({0: step.arguments(task, layout, 0)}, timeout_s=timeout_s)
+        _bind(runner, step.arguments(task, layout, 0), timeout_s)
         runner.run([0], timeout_s=timeout_s)
         state = copied(arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]))
     found = [(state_spec, relative_l2(state_spec, state, rolled.state))]
