@@ -254,13 +254,21 @@ void run(const std::vector<Slot>& slots, const char* text, Entry entry, int repl
     answer(reply, done, rc);
 }
 
+// Whether one of the paths in KE_KEEP lies in the folder: an interpreter that lives there could not start without it, and
+// Landlock decides later what of it may be read.
+bool needed(const std::string& folder) {
+    const char* kept = getenv("KE_KEEP");
+    return (":" + std::string(kept ? kept : "")).find(":" + folder + "/") != std::string::npos;
+}
+
 // An interpreter needs its files, so there is no chroot: other folders are hidden, nothing of the host's /proc is seen, and
 // the program itself gives up the rest (Landlock, capabilities, seccomp) once it has imported what it needs.
 [[noreturn]] void become(const Options& o) {
     const bool own_mounts = isolation.find("mount-ns") != std::string::npos && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     if (own_mounts) {
         if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) isolation += " own-proc";
-        for (const char* folder : {"/tmp", "/var/tmp", "/dev/shm"}) mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=4k");
+        for (const char* folder : {"/tmp", "/var/tmp", "/dev/shm"})
+            if (!needed(folder)) mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=4k");
     }
     dup2(o.log, 1);
     dup2(o.log, 2);
@@ -271,6 +279,7 @@ void run(const std::vector<Slot>& slots, const char* text, Entry entry, int repl
     signal(SIGXFSZ, SIG_IGN);
     for (const int fd : {o.control, o.reply, o.shared}) fcntl(fd, F_SETFD, 0);
     setenv("KE_ISOLATION", isolation.c_str(), 1);
+    unsetenv("KE_KEEP");
     if (chdir("/") != 0) _exit(93);
     execv(o.program[0], o.program);
     _exit(94);

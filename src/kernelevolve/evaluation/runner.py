@@ -7,6 +7,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,12 @@ def runner_binary(cache: Path, compiler: str) -> Path:
     return compiled("ke-runner", ("runner.cpp",), cache=cache, compiler=compiler)
 
 
+def interpreter_paths() -> str:
+    """Where an interpreter of ours finds itself, its packages and this one; some people keep those below /tmp."""
+    here = Path(__file__).resolve().parents[2]
+    return ":".join(dict.fromkeys(f"{path}/" for path in (sys.prefix, sys.base_prefix, sys.exec_prefix, here)))
+
+
 class Runner(CandidateProcess):
     """One candidate in its own process, pid namespace and jail. Use as a context manager: leaving kills it whole.
 
@@ -69,6 +76,8 @@ class Runner(CandidateProcess):
             confinement, *program,
         ]  # fmt: skip
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **thread_settings(n_threads)}
+        if program:
+            environment["KE_KEEP"] = interpreter_paths()
         with on(allowed(n_threads)):
             self._process = subprocess.Popen(
                 command, pass_fds=(*named, plan), env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
