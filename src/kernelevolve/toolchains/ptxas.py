@@ -42,12 +42,12 @@ def assemble(
         errors = placed(finished.text, ptx) or [item for item in messages if item.severity == "error"]
         if not errors and "ptxas" not in finished.text:
             raise MachineError(f"ptxas did not run: {finished.text.strip()[:300]}")
-        raise CompileFault(*errors[:20]) if errors else compile_fault(finished.text.strip()[-500:])
+        raise CompileFault(*list(dict.fromkeys(errors))[:20]) if errors else compile_fault(finished.text.strip()[-500:])
     return (work / "kernel.cubin").read_bytes(), messages
 
 
 def placed(text: str, ptx: bytes) -> list[CompileMessage]:
-    """The assembler's errors at the lines of the source that the PTX says it came from, each once."""
+    """The assembler's errors at the lines of the source that the PTX says it came from."""
     lines = ptx.decode(errors="replace").splitlines()
     files = dict(_FILE.findall(ptx.decode(errors="replace")))
     found: list[CompileMessage] = []
@@ -57,7 +57,7 @@ def placed(text: str, ptx: bytes) -> list[CompileMessage]:
         if place is not None and place[1] in files:
             where = {"file": Path(files[place[1]]).name, "line": int(place[2])}
             found.append(CompileMessage.model_validate({**where, "message": f"ptxas: {match['text']}"[:500]}))
-    return list(dict.fromkeys(found))
+    return found
 
 
 def compile_fault(text: str) -> CompileFault:
