@@ -12,6 +12,7 @@ import torch
 
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.channel import Arguments
+from kernelevolve.evaluation.defences import Defences
 from kernelevolve.evaluation.device import HostDevice
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.device_side import DeviceSide
@@ -56,8 +57,13 @@ def row_scale(tensors: Tensors) -> None:
 
 
 @pytest.fixture
-def bench(cache: Path) -> Iterator[Bench]:
-    bench = Bench(load_task(str(TASKS / "row_scale"), platform="cuda"), n_threads=1, cache=cache, device=HostDevice())
+def row_scale_on_device() -> Task:
+    return load_task(str(TASKS / "row_scale"), platform="cuda")
+
+
+@pytest.fixture
+def bench(cache: Path, row_scale_on_device: Task) -> Iterator[Bench]:
+    bench = Bench(row_scale_on_device, n_threads=1, cache=cache, device=HostDevice())
     bench.use("s")
     yield bench
     bench.close()
@@ -101,6 +107,32 @@ def test_whoever_computes_the_slots_it_knows_ahead_computes_one_too_many(bench: 
 
     with pytest.raises(CandidateFault, match="wrote y of a slot it was not called on"):
         sampled(bench, batch)
+
+
+def past_the_end(tensors: Tensors) -> None:
+    row_scale(tensors)
+    y = tensors[2]
+    torch.as_strided(y, (1,), (1,), y.storage_offset() + y.numel()).fill_(1.0)
+
+
+def into_an_input(tensors: Tensors) -> None:
+    row_scale(tensors)
+    tensors[0][7] += 1
+
+
+@pytest.mark.parametrize("kept_whole", [True, False], ids=["slots looked at whole", "tensor by tensor"])
+@pytest.mark.parametrize(
+    ("kernel", "words"), [(past_the_end, "wrote outside y in a timed call"), (into_an_input, "input x was changed")]
+)
+def test_what_a_timed_call_must_not_touch(
+    cache: Path, row_scale_on_device: Task, kernel: Kernel, words: str, kept_whole: bool
+) -> None:
+    defences = Defences() if kept_whole else Defences(without=("glance",))
+    bench = Bench(row_scale_on_device, n_threads=1, cache=cache, device=HostDevice(), defences=defences)
+    bench.use("s")
+    with pytest.raises(CandidateFault, match=words):
+        sampled(bench, kernel, n_samples=1)
+    bench.close()
 
 
 def test_no_slot_tells_by_its_content_that_it_is_the_decoy(bench: Bench) -> None:

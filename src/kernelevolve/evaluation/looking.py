@@ -29,18 +29,24 @@ def all_right(
         if slot in images:
             differs = arena.slot(slot, layout).view(torch.int64) ^ images[slot].view(torch.int64)
             flags.append(~(differs & fixed[slot].view(torch.int64)).any())
-        elif "guard_bands" in defences:
-            flags.append(~arena.strays(slot, layout, draw.n_bytes))
-        for spec in task.inputs:
-            if slot in images:
-                break
-            if spec.name in draw.contents and not spec.in_place and "inputs_unchanged" in defences:
-                held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
-                flags.append((held == torch.as_tensor(draw.contents[spec.name])).all())
+        else:
+            flags += _untouched(task, arena, layout, slot, draw, defences)
         for spec in task.written if "timed_outputs" in defences else ():
             held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
             flags.append(draw.answers[spec.name].quick(held, honest_error="honest_error" in defences))
     return bool(torch.stack(flags).all())
+
+
+def _untouched(
+    task: Task, arena: DeviceArena, layout: Layout, slot: int, draw: Draw, defences: Defences
+) -> list[torch.Tensor]:
+    """Where nothing was kept of what a slot held before: bands and inputs, each by itself."""
+    flags = [~arena.strays(slot, layout, draw.n_bytes)] if "guard_bands" in defences else []
+    for spec in task.inputs if "inputs_unchanged" in defences else ():
+        if spec.name in draw.contents and not spec.in_place:
+            held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
+            flags.append((held == torch.as_tensor(draw.contents[spec.name])).all())
+    return flags
 
 
 def look(
