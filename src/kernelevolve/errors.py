@@ -4,7 +4,8 @@ KernelEvolveError
 ├── UsageError            the caller asked for something that does not exist or does not fit   (exit code 2)
 │   ├── TaskError         a task file is wrong; `.faults` has one line per fault
 │   ├── UnknownNameError  a name is in no table; the message lists the known ones
-│   └── ProposerError     a proposer cannot serve this task; the message says why
+│   ├── ProposerError     a proposer cannot serve this task; the message says why
+│   └── SpentError        a limit on money or tokens would be passed; nothing was called
 ├── RecordError           stored text is not what its schema says                              (exit code 4)
 └── MachineError          the machine failed, never the candidate                              (exit code 4)
     ├── ToolMissingError  a program or package is absent; the message has the one-line fix
@@ -40,6 +41,10 @@ class UnknownNameError(UsageError):
 
 
 class ProposerError(UsageError):
+    pass
+
+
+class SpentError(UsageError):
     pass
 
 

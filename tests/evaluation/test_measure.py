@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from kernelevolve.evaluation.stages.measure import QUARANTINE, Samples, self_difference, shape_timing
+from kernelevolve.evaluation.stages.measure import (
+    N_LOOKS,
+    QUARANTINE,
+    Plan,
+    Samples,
+    collect,
+    self_difference,
+    shape_timing,
+)
 from kernelevolve.model.platform import PlatformFacts
 
 
@@ -15,10 +23,19 @@ class Clock:
     """A side whose calls take what `seconds` says for the n-th of them."""
 
     n_calls = 1
+    on_device = False
 
-    def __init__(self, seconds: Callable[[int], float]) -> None:
+    def __init__(self, seconds: Callable[[int], float], name: str = "side") -> None:
         self._seconds = seconds
+        self.name = name
         self._n = 0
+
+    @property
+    def n_samples(self) -> int:
+        return self._n
+
+    def calibrate(self, feed: object, *, timeout_s: float) -> None:
+        return
 
     def slots(self, rng: random.Random) -> list[int]:
         return [0]
@@ -64,3 +81,20 @@ def test_the_floor_of_a_cold_call_is_memorys() -> None:
     assert floor_us(4_000_000, cold=True) == pytest.approx(1.0)
     assert floor_us(4_000_000, cold=False) == pytest.approx(4 / 7)
     assert floor_us(400_000_000, cold=False) == pytest.approx(100.0)
+
+
+def test_a_baseline_far_behind_another_is_timed_a_few_times_and_still_compared() -> None:
+    sides = {name: Clock(lambda _, seconds=seconds: seconds, name)  # type: ignore[misc]
+             for name, seconds in {"mine": 1e-6, "eager": 2e-4, "compile": 2e-6, "vendor": 1.5e-5}.items()}  # fmt: skip
+    plan = Plan(min_pairs=30, max_pairs=30, budget_s=0.0)
+    samples = Samples()
+    for _ in range(2):
+        baselines = [sides["eager"], sides["compile"], sides["vendor"]]
+        collect(samples, sides["mine"], baselines, Content(), plan, random.Random(1), 1.0)  # type: ignore[arg-type]
+    assert sides["eager"].n_samples == N_LOOKS
+    assert sides["vendor"].n_samples == sides["compile"].n_samples == 60
+    timing = shape_timing({"N": 1}, samples, PlatformFacts(name="cpu", kind="cpu"), n_bytes=8, seed=1, alpha=0.05)
+    found = {each.baseline: each for each in timing.comparisons}
+    assert found["eager"].speedup == pytest.approx(200.0)
+    assert len(found["eager"].log_ratios) == N_LOOKS
+    assert timing.against_best.baseline == "compile"

@@ -48,7 +48,7 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
     ("name", "error", "message"),
     [
         ("replay", UsageError, "needs a file"),
-        ("fake:x", UsageError, "takes no file"),
+        ("fake:x", UsageError, "takes nothing"),
         ("replay:nowhere.jsonl", UsageError, "cannot read"),
         ("oracle", UnknownNameError, "builtin, fake, replay"),
     ],

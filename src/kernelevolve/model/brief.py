@@ -22,11 +22,24 @@ class Operator(StrEnum):
     CROSS = "cross"  # combine two parents
 
 
+class Memory(StrEnum):
+    """Which earlier attempts a move's brief shows. Recorded with the move, so that what helped can be counted."""
+
+    CLEAN = "clean"  # none: a start that no earlier idea anchors
+    LINEAGE = "lineage"  # the parent's own path from its root, with what each change did
+    SIBLINGS = "siblings"  # what else was tried from the same parent, and how it went
+    BOTH = "both"  # lineage and siblings
+    FUSE = "fuse"  # the lineages of two parents, to be combined
+
+
 class Move(Value):
-    """A policy's choice: an operator and the nodes (step numbers) it starts from."""
+    """A policy's choice: an operator, the nodes (step numbers) it starts from, and what the brief may remember."""
 
     operator: Operator
     parents: tuple[int, ...] = ()
+    memory: Memory = Memory.LINEAGE
+    language: str = Field(default="", description="wish for another language, after stagnation; empty: no wish")
+    avoid: tuple[str, ...] = Field(default=(), description="recipes or families of algorithms that led nowhere")
     reason: str = ""
 
 
@@ -60,6 +73,7 @@ class Brief(Value):
     parents: tuple[Attempt, ...] = ()
     history: tuple[Attempt, ...] = Field(default=(), description="earlier attempts, oldest first")
     lessons: tuple[Lesson, ...] = ()
+    ask: int = Field(default=0, description="number of the question this brief is for, within its campaign; 0: none")
     n_wanted: int = Field(default=1, ge=1)
     remaining: int | None = Field(default=None, description="candidates left in the budget, this one included")
     seed: int = Field(description="the only source of randomness a proposer may use")

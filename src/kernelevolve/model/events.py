@@ -28,6 +28,14 @@ class Settings(Value):
     n_threads: int = Field(default=1, ge=1)
     baselines: tuple[str, ...] = ("eager", "compile")
     n_finalists: int = Field(default=3, ge=1, description="re-measured before one of them is claimed")
+    n_asks: int = Field(default=1, ge=1, description="questions to the proposer that may be open at once")
+    fitness: str = Field(default="speedup", description="what the search ranks by: a name of search/fitness.py")
+    memory: str = Field(default="auto", description="a Memory for every move, or auto: the policy chooses")
+    brief_tokens: int = Field(default=24_000, ge=500, description="size of a written brief, estimated tokens")
+    knowledge: str = Field(default="", description="folder of Markdown files that briefs may quote")
+    max_usd: float | None = Field(default=None, ge=0, description="hard stop for paid calls; None: no such limit")
+    max_tokens: int | None = Field(default=None, ge=0, description="hard stop, in + out, for calls of any price")
+    inject_rate: float = Field(default=0.0, ge=0, le=1, description="share of drafts begun from winners of near tasks")
 
 
 class Opened(Value):
@@ -39,6 +47,67 @@ class Opened(Value):
     time: str = Field(description="UTC, ISO 8601")
 
 
+class Asked(Value):
+    """A question to the proposer. Its brief is not kept: the tree folded from the campaign's first `seq` events and
+    the same settings write it again, byte for byte. Without an `Answered` it is asked again on resume."""
+
+    kind: Literal["asked"] = "asked"
+    ask: int = Field(ge=1)
+    move: Move
+    n_wanted: int = Field(default=1, ge=1)
+    seq: int = Field(ge=1, description="events in the campaign when the brief was written")
+    elapsed_s: float
+
+
+class Reserved(Value):
+    """Set aside before a call to a model is made, so that no crash and no parallel call can overspend."""
+
+    kind: Literal["reserved"] = "reserved"
+    call: int = Field(ge=1)
+    ask: int = Field(ge=0)
+    model: str
+    request: str = Field(description="sha256 of what is sent: the same request is never paid for twice")
+    tokens: int = Field(ge=0, description="most it can use, in + out")
+    usd: float | None = Field(default=None, description="most it can cost; None: price unknown")
+    elapsed_s: float
+
+
+class Settled(Value):
+    """What the call really took, and its answer. `lost`: the process died in between; the reservation stays spent."""
+
+    kind: Literal["settled"] = "settled"
+    call: int = Field(ge=1)
+    outcome: Literal["answered", "failed", "lost"]
+    tokens_in: int = Field(default=0, ge=0)
+    tokens_out: int = Field(default=0, ge=0)
+    usd: float | None = None
+    answer: str = ""
+    message: str = ""
+    elapsed_s: float
+
+
+class Answered(Value):
+    """The question is done with, whatever came of it: what it brought is proposed in the same transaction."""
+
+    kind: Literal["answered"] = "answered"
+    ask: int = Field(ge=1)
+    n_candidates: int = Field(ge=0)
+    message: str = Field(default="", description="why nothing came, or what was dropped")
+    items: tuple[str, ...] = Field(default=(), description="ids of what the brief contained")
+    elapsed_s: float
+
+
+class Insight(Value):
+    """What an agent or a person wants remembered about some steps. Advice for briefs, never evidence."""
+
+    kind: Literal["insight"] = "insight"
+    number: int = Field(ge=1)
+    text: str
+    steps: tuple[int, ...] = ()
+    author: str = ""
+    elapsed_s: float
+
+
 class Proposed(Value):
     """A node is born. Resume evaluates a proposed but unjudged node; it never proposes it again."""
 
@@ -46,6 +115,7 @@ class Proposed(Value):
     step: int = Field(ge=1)
     move: Move
     candidate: Candidate
+    ask: int | None = Field(default=None, description="the question it answers")
     elapsed_s: float = Field(description="search time used so far, over all runs of the campaign")
 
 
@@ -90,7 +160,21 @@ class Closed(Value):
     elapsed_s: float
 
 
-Event = Annotated[Opened | Proposed | Judged | Diagnosed | Confirmed | Sealed | Closed, Field(discriminator="kind")]
+Event = Annotated[
+    Opened
+    | Asked
+    | Reserved
+    | Settled
+    | Answered
+    | Insight
+    | Proposed
+    | Judged
+    | Diagnosed
+    | Confirmed
+    | Sealed
+    | Closed,
+    Field(discriminator="kind"),
+]
 _ADAPTER: TypeAdapter[Event] = TypeAdapter(Event)
 
 

@@ -5,24 +5,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from kernelevolve.errors import UnknownNameError, UsageError
-from kernelevolve.proposers.base import Proposer
+from kernelevolve.errors import UnknownNameError
+from kernelevolve.proposers.base import Proposer, Tools
 
 PROPOSERS = {
-    "builtin": "kernelevolve.proposers.builtin.proposer:BuiltinProposer",
-    "fake": "kernelevolve.proposers.fake:FakeProposer",
-    "replay": "kernelevolve.proposers.replay:ReplayProposer",
+    "builtin": "kernelevolve.proposers.builtin.proposer:make",
+    "fake": "kernelevolve.proposers.fake:make",
+    "replay": "kernelevolve.proposers.replay:make",
 }
-TAKES_FILE = ("replay",)
+"""Each names a function that takes the text after the colon ("" without one) and the campaign's `Tools`."""
 
 
-def make_proposer(name: str) -> Proposer:
-    """The proposer of this name; "replay:FILE" hands it the file. Raises UnknownNameError, UsageError."""
+def make_proposer(name: str, tools: Tools | None = None) -> Proposer:
+    """The proposer of this name; of "replay:FILE" the kind is replay and FILE its argument. Nothing is called or
+    started yet. Raises UnknownNameError for a kind that is in no table, UsageError for a wrong argument."""
     kind, _, argument = name.partition(":")
     if kind not in PROPOSERS:
         raise UnknownNameError("proposer", kind, tuple(PROPOSERS))
-    if bool(argument) != (kind in TAKES_FILE):
-        raise UsageError(f"proposer '{kind}' " + ("takes no file" if argument else "needs a file: replay:FILE"))
     module, _, attribute = PROPOSERS[kind].partition(":")
-    factory = getattr(import_module(module), attribute)
-    return cast(Proposer, factory(argument) if argument else factory())
+    return cast(Proposer, getattr(import_module(module), attribute)(argument, tools or Tools()))

@@ -7,6 +7,12 @@ import random
 from kernelevolve.model.brief import Brief
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.task import SourceFile
+from kernelevolve.proposers.base import Tools, without_argument
+
+
+def make(argument: str, tools: Tools) -> FakeProposer:
+    without_argument(FakeProposer.name, argument)
+    return FakeProposer()
 
 
 class FakeProposer:

@@ -7,6 +7,13 @@ from pathlib import Path
 from kernelevolve.errors import RecordError, UsageError
 from kernelevolve.model.brief import Brief
 from kernelevolve.model.candidate import Candidate
+from kernelevolve.proposers.base import Tools
+
+
+def make(argument: str, tools: Tools) -> ReplayProposer:
+    if not argument:
+        raise UsageError("proposer 'replay' needs a file: replay:FILE")
+    return ReplayProposer(argument)
 
 
 class ReplayProposer:

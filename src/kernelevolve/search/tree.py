@@ -11,7 +11,21 @@ from kernelevolve.errors import RecordError
 from kernelevolve.model.brief import Move
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.diagnosis import Diagnosis
-from kernelevolve.model.events import Closed, Confirmed, Diagnosed, Event, Judged, Opened, Proposed, Sealed
+from kernelevolve.model.events import (
+    Answered,
+    Asked,
+    Closed,
+    Confirmed,
+    Diagnosed,
+    Event,
+    Insight,
+    Judged,
+    Opened,
+    Proposed,
+    Reserved,
+    Sealed,
+    Settled,
+)
 from kernelevolve.model.verdict import Verdict
 
 
@@ -53,6 +67,12 @@ class Tree:
         self.sealed: Sealed | None = None
         self.closed: Closed | None = None
         self.elapsed_s = 0.0
+        self.n_events = 0
+        self.asks: dict[int, Asked] = {}
+        self.answers: dict[int, Answered] = {}
+        self.reserved: dict[int, Reserved] = {}
+        self.settled: dict[int, Settled] = {}
+        self.insights: list[Insight] = []
         self._nodes: list[Node] = []
         self._children: list[list[int]] = []
         self._first_of: dict[str, int] = {}
@@ -63,6 +83,7 @@ class Tree:
 
     def append(self, event: Event) -> None:
         """Raises RecordError for an event that does not fit the ones before it."""
+        self.n_events += 1
         if isinstance(event, Proposed):
             self._propose(event)
         elif isinstance(event, Judged):
@@ -75,8 +96,10 @@ class Tree:
             self.sealed = event
         elif isinstance(event, Closed):
             self.closed = event
-        else:
+        elif isinstance(event, Opened):
             self.opened = event
+        else:
+            self._question(event)
         if not isinstance(event, Opened | Diagnosed):
             self.elapsed_s = max(self.elapsed_s, event.elapsed_s)
 
@@ -113,6 +136,11 @@ class Tree:
         return None if step is None else self._nodes[step - 1]
 
     @property
+    def open_asks(self) -> list[Asked]:
+        """Questions without an answer, oldest first."""
+        return [asked for ask, asked in self.asks.items() if ask not in self.answers]
+
+    @property
     def pending(self) -> list[Node]:
         """Proposed and not judged, oldest first."""
         return [self._nodes[step - 1] for step in self._pending]
@@ -135,6 +163,22 @@ class Tree:
             raise ValueError(f"step {node.step} has no score")
         better = bisect_left(self._ranked, (-node.score, 0))
         return 1.0 - better / max(1, len(self._ranked))
+
+    def _question(self, event: Asked | Answered | Reserved | Settled | Insight) -> None:
+        if isinstance(event, Asked):
+            self.asks[event.ask] = event
+        elif isinstance(event, Answered):
+            if event.ask not in self.asks:
+                raise RecordError(f"question {event.ask} is answered and was never asked")
+            self.answers[event.ask] = event
+        elif isinstance(event, Reserved):
+            self.reserved[event.call] = event
+        elif isinstance(event, Settled):
+            if event.call not in self.reserved:
+                raise RecordError(f"call {event.call} is settled and nothing was reserved for it")
+            self.settled[event.call] = event
+        else:
+            self.insights.append(event)
 
     def _propose(self, event: Proposed) -> None:
         if event.step != len(self._nodes) + 1:

@@ -12,7 +12,7 @@ from kernelevolve.errors import RecordError
 from kernelevolve.model.events import Event, event_from_json
 from kernelevolve.model.value import canonical_json, explain
 
-_BIG_FIELDS = ("task", "candidate", "user_baselines")
+_BIG_FIELDS = ("task", "candidate", "user_baselines", "answer")
 
 
 def to_body(event: Event, put: Callable[[bytes], str]) -> str:

@@ -7,7 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kernelevolve.errors import UnknownNameError, UsageError
-from kernelevolve.model.events import Closed, Event, Judged, Opened, Proposed, Sealed
+from kernelevolve.model.events import (
+    Answered,
+    Asked,
+    Closed,
+    Confirmed,
+    Diagnosed,
+    Event,
+    Insight,
+    Judged,
+    Opened,
+    Proposed,
+    Reserved,
+    Sealed,
+    Settled,
+)
 from kernelevolve.store.base import CampaignRow, NodeRow
 
 RandomBytes = Callable[[int], bytes]
@@ -15,12 +29,18 @@ RandomBytes = Callable[[int], bytes]
 
 def slot_of(event: Event) -> int:
     """At most one event per (kind, slot). Sealed shapes are used once and a campaign ends once: both have slot 0."""
-    return 0 if isinstance(event, Opened | Sealed | Closed) else event.step
+    if isinstance(event, Opened | Sealed | Closed):
+        return 0
+    if isinstance(event, Asked | Answered):
+        return event.ask
+    if isinstance(event, Reserved | Settled):
+        return event.call
+    return event.number if isinstance(event, Insight) else event.step
 
 
 def step_needed(event: Event) -> int | None:
     """The step that must have been proposed before this event makes sense."""
-    return None if isinstance(event, Opened | Proposed | Closed) else event.step
+    return event.step if isinstance(event, Judged | Diagnosed | Confirmed | Sealed) else None
 
 
 def new_campaign_id(opened: Opened, random_bytes: RandomBytes, taken: Callable[[str], bool]) -> str:

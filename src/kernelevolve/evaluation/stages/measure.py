@@ -46,6 +46,9 @@ PLANS = {
     "confirm": Plan(min_pairs=15, max_pairs=120, budget_s=2.0, reads_slope=True),
     "sealed": Plan(min_pairs=9, max_pairs=61, budget_s=1.2, reads_slope=True),
 }
+SLOW, N_LOOKS = 8.0, 9
+"""A baseline this many times slower than the fastest one, in each of so many pairs, is timed no further: nobody is
+compared with it, and it would take most of the time."""
 RESTARTS = {"screen": 1, "confirm": 1, "sealed": 5}
 """Processes per claim: where memory lies differs from one to the next, and with it the speed, by per cents."""
 
@@ -58,6 +61,8 @@ class Samples:
     slopes: list[float] = field(default_factory=list)
     alone: dict[str, list[float]] = field(default_factory=dict)
     """By side: a single call, with no other call's inputs in memory."""
+    slow: set[str] = field(default_factory=set)
+    """Baselines that have only their first pairs: `SLOW`."""
     baselines: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
@@ -74,6 +79,7 @@ def collect(
     other pair and reversed for the next (ABBA), so that a drift hits both alike. Raises CandidateFault when a timed
     call's output is wrong."""
     candidate.calibrate(feed, timeout_s=timeout_s)
+    baselines = [side for side in baselines if side.name not in samples.slow]
     mine: list[float] = []
     theirs: dict[str, list[float]] = {side.name: [] for side in baselines}
     order: list[Side] = []
@@ -84,6 +90,7 @@ def collect(
         draws, slots = feed.take(n_draws), candidate.slots(rng)
         started = time.monotonic()
         order = order[::-1] if len(mine) % 2 else rng.sample([candidate, *baselines], 1 + len(baselines))
+        order = [side for side in order if side.name not in samples.slow]
         round_ = {
             side.name: side.sample(draws, slots, timeout_s=timeout_s if side is candidate else 60.0) for side in order
         }
@@ -91,6 +98,9 @@ def collect(
         mine.append(round_.pop(candidate.name))
         for name, seconds in round_.items():
             theirs[name].append(seconds)
+        if len(mine) == N_LOOKS:
+            samples.slow |= _slow(theirs)
+            baselines = [side for side in baselines if side.name not in samples.slow]
     samples.candidate.append(mine)
     if plan.reads_slope and candidate.on_device:
         _call_alone(samples, candidate, baselines, feed, rng, timeout_s)
@@ -98,6 +108,13 @@ def collect(
         samples.slopes += [_slope(candidate, feed, rng, timeout_s) for _ in range(N_SLOPES)]
     for name, seconds_list in theirs.items():
         samples.baselines.setdefault(name, []).append(seconds_list)
+
+
+def _slow(theirs: dict[str, list[float]]) -> set[str]:
+    fastest = min(theirs.values(), key=statistics.median, default=[])
+    return {
+        name for name, times in theirs.items() if all(t > SLOW * f for t, f in zip(times, fastest, strict=True))
+    }  # fmt: skip
 
 
 def _call_alone(
@@ -120,7 +137,7 @@ def shared_work(samples: Samples, name: str) -> str | None:
         side: statistics.median(v for group in groups for v in group) for side, groups in samples.baselines.items()
     }
     alone = {side: statistics.median(seconds) for side, seconds in samples.alone.items()}
-    usual = max(alone[side] - many[side] for side in many if side != name)
+    usual = max(alone[side] - many[side] for side in many if side != name and side in alone)
     shared = alone[name] - many[name] - max(usual, 0.0)
     if shared <= SHARED_S + SHARED_SHARE * many[name]:
         return None
@@ -147,7 +164,9 @@ def _hopeless(mine: list[float], theirs: dict[str, list[float]], plan: Plan) -> 
     """A screen need not time to the end what has lost every pair by a wide margin."""
     if not plan.gives_up or len(mine) < 3:
         return False
-    return all(min(m / t for m, t in zip(mine, times, strict=True)) > HOPELESS for times in theirs.values())
+    return all(
+        min(m / t for m, t in zip(mine[: len(times)], times, strict=True)) > HOPELESS for times in theirs.values()
+    )
 
 
 def self_difference(side: Side, feed: Feed, rng: random.Random) -> float:
@@ -178,8 +197,8 @@ def shape_timing(
     comparisons = []
     for name, groups in samples.baselines.items():
         logs = [
-            [math.log(theirs / ours) for theirs, ours in zip(group, own, strict=True)]
-            for group, own in zip(groups, samples.candidate, strict=True)
+            [math.log(theirs / ours) for theirs, ours in zip(group, own[: len(group)], strict=True)]
+            for group, own in zip(groups, samples.candidate[: len(groups)], strict=True)
         ]
         median, low, high = interval(logs, seed=seed, alpha=alpha)
         comparisons.append(

@@ -10,6 +10,7 @@ from kernelevolve.model.brief import Brief
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Task
+from kernelevolve.proposers.base import Tools, without_argument
 from kernelevolve.proposers.builtin.arm import PROPOSER, Arm, recipe_arm
 from kernelevolve.proposers.builtin.inductor import INDUCTOR, InductorSource
 from kernelevolve.proposers.builtin.moves import Moves
@@ -19,6 +20,11 @@ from kernelevolve.toolchains.cache import default_cache
 PLATFORMS = ("cpu", "cuda")
 InductorArm = Callable[[Task, PlatformFacts], Arm]
 """Raises ProposerError when the task's kernels cannot be taken over."""
+
+
+def make(argument: str, tools: Tools) -> BuiltinProposer:
+    without_argument(PROPOSER, argument)
+    return BuiltinProposer()
 
 
 class BuiltinProposer:
