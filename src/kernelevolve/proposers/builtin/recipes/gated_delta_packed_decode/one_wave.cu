@@ -12,17 +12,20 @@
 // knob STORE = 2 1
 // knob INDEX = 2 1 0
 // knob TIGHT = 1
+// knob AHEAD = 0 512 2048 8192
 // order: 18
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
 // TIGHT: the compiler keeps to as many registers as let half of a multiprocessor's be state: 16 warps of 8 KB.
 // LOAD 3, STORE 3: first to leave the L2. INDEX 1: slot numbers through the L1, so that not every warp asks the L2;
-// 2: everything but the state.
+// 2: everything but the state. AHEAD: each warp also orders, for the L2, the tile that lies so many KiB further on: many
+// more bytes are on their way than registers could take.
 
 #define GROUPS (32 / LANES)
 #define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
 #define UNITS (128 / (GROUPS * ROWS)) /* tiles of a head */
 #define STATE (ROWS * VECTORS * 4)     /* registers of a lane */
+#define TILE_BYTES (GROUPS * ROWS * 512)
 #if TIGHT
 #define FIT (STATE * WARPS > 512 ? 1 : STATE >= 64 ? 1024 / (STATE * WARPS) : 20 / WARPS)
 #else
@@ -161,6 +164,21 @@ struct Tile {
     float4 x[ROWS][VECTORS];
 };
 
+// One instruction of one lane. What is ordered is the state of another warp's tile; nothing waits for it.
+__device__ __forceinline__ void order_ahead(const float* state, const int* indices, int slot, long long unit, int n,
+                                            int B, int HV) {
+#if AHEAD
+    const long long next = (long long)n * HV * UNITS + unit + AHEAD * 1024LL / TILE_BYTES;
+    const int next_n = (int)(next / (HV * UNITS));
+    if (next_n >= B || threadIdx.x % 32) return;
+    const int next_slot = next_n == n ? slot : load_index(indices + next_n);
+    if (next_slot < 0) return;
+    const long long piece = next - (long long)next_n * HV * UNITS;
+    const float* tile = state + (long long)next_slot * HV * 128 * 128 + piece * (TILE_BYTES / 4);
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(tile), "n"(TILE_BYTES) : "memory");
+#endif
+}
+
 // The lanes of a group hold ROWS rows, GROUPS apart, so that a load of the warp takes neighbouring rows.
 __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16* a, const bf16* b, const float* A_log,
                                       const float* dt_bias, float* state, bf16* out, int slot, int n, int hv, int piece,
@@ -244,6 +262,7 @@ one_wave(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const b
     int slot = blockIdx.y < B ? load_index(indices + blockIdx.y) : -1;  // first of all: the state waits for it
     for (int n = blockIdx.y; n < B;) {
         Tile t;
+        order_ahead(state, indices, slot, unit, n, B, HV);
         fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, policy);
         n += gridDim.y;
         if (n < B) slot = (int)load_word(indices + n);
