@@ -166,3 +166,23 @@ def test_an_exact_answer_written_down_once_is_always_right(dtype: str) -> None:
     assert answer.judge(tensor_bytes(written), {"N": 4096}) is None
     off = torch.where(oracle.abs() > 1e-3, written * 1.02, written)
     assert answer.judge(tensor_bytes(off), {"N": 4096}) is not None
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_at_the_edge_of_half_precision_the_largest_number_and_infinity_are_both_right(sign: float) -> None:
+    """One kernel's sum comes to 65519, another's to 65521: rounding makes them the largest number and infinity."""
+    spec, rule = TensorSpec(name="out", dtype="float16", dims=("N",)), Rule(kind="scaled", rtol=1e-3, rms=0.0)
+    largest, infinite = sign * 65504.0, sign * torch.inf
+
+    def right(value: float, oracle: float) -> bool:
+        answers = torch.tensor([sign * 100.0, oracle], dtype=torch.float64)
+        got = torch.tensor([sign * 100.0, value], dtype=torch.float16)
+        return compare(spec, tensor_bytes(got), answers, rule, {"N": 2}) is None
+
+    assert right(largest, sign * 65521.0)
+    assert right(infinite, sign * 65519.0)
+    assert right(infinite, sign * 65521.0)
+    assert not right(largest, sign * 80000.0)
+    assert not right(infinite, sign * 60000.0)
+    assert not right(-infinite, sign * 65521.0)
+    assert not right(float("nan"), sign * 65521.0)

@@ -21,7 +21,8 @@ ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 SMALLEST_STEP = {"float16": 2.0**-24, "bfloat16": 2.0**-133}
 LARGEST = {"float16": 65520.0}
 """What writing an exact answer down costs in a 16-bit format comes on top of what the rule allows: relative to it, and
-half a step where numbers get no smaller. From `LARGEST` on the right answer is infinite."""
+half a step where numbers get no smaller. From `LARGEST` on the right answer is infinite; within the allowance of it,
+the largest number and infinity are both right."""
 MAX_SAMPLED = 2**16
 
 
@@ -48,7 +49,8 @@ class Answer:
         if self.exact:
             self.wanted = oracle.to(getattr(torch, spec.dtype)).contiguous()
             return
-        oracle = _in_range(oracle.double(), spec.dtype)
+        raw = oracle.double()
+        oracle = _in_range(raw, spec.dtype)
         finite = torch.isfinite(oracle)
         self.all_finite = bool(finite.all())
         self._rule = rule
@@ -57,11 +59,11 @@ class Answer:
             error = (honest.double() - oracle)[finite] if not self.all_finite else honest.double() - oracle
             typical = max(_rms(error), EPSILON[spec.dtype] * self.scale)
             self.rms_allowed = HONEST_FACTOR[spec.dtype] * typical if np.isfinite(typical) else float("inf")
-        allowed = self._allowed(oracle)
+        allowed = self.allowed(oracle)
         # Rounding these to float32 moves them by 6e-8 of the value: who is that close is judged by the slow way.
         self.low = (oracle - allowed).float()
         self.high = (oracle + allowed).float()
-        self._oracle = oracle if again is None else None
+        self._oracle = raw if again is None else None
         self._again = again
 
     @property
@@ -78,8 +80,7 @@ class Answer:
         within = quick and bool(((narrow >= self.low) & (narrow <= self.high)).all())
         if within and (not honest_error or self._sampled_error(narrow) <= 0.8 * self.rms_allowed):
             return None
-        oracle = self.oracle()
-        return _scaled(self, answer.double(), oracle, self._allowed(oracle), shape, honest_error=honest_error)
+        return _scaled(self, answer.double(), self.oracle(), shape, honest_error=honest_error)
 
     def quick(self, got: Bytes, *, honest_error: bool = True) -> torch.Tensor:
         """0-dim bool, not waited for: right for certain. False means that `judge` must say. For device tensors."""
@@ -95,12 +96,22 @@ class Answer:
         return right
 
     def oracle(self) -> torch.Tensor:
+        """Float64, also where the format has no number so large."""
         if self._oracle is not None:
             return self._oracle
         assert self._again is not None
-        return _in_range(self._again().double(), self.spec.dtype)
+        return self._again().double()
 
-    def _allowed(self, oracle: torch.Tensor) -> torch.Tensor:
+    def at_the_edge(self, got: torch.Tensor, raw: torch.Tensor) -> torch.Tensor:
+        """Where `got` is infinite or the largest number of its format and the allowance reaches both."""
+        largest = LARGEST.get(self.spec.dtype)
+        if largest is None:
+            return torch.zeros_like(raw, dtype=torch.bool)
+        allowed = self.allowed(raw)
+        overflown = torch.isinf(got) & (got.sign() == raw.sign()) & (raw.abs() + allowed >= largest)
+        return overflown | ((raw.abs() >= largest) & ((got - raw).abs() <= allowed))
+
+    def allowed(self, oracle: torch.Tensor) -> torch.Tensor:
         if self._rule.kind == "allclose":
             return self._rule.rtol * (1.0 + oracle.abs())
         rtol = self._rule.rtol + ROUNDOFF.get(self.spec.dtype, 0.0)
@@ -148,15 +159,17 @@ def relative_l2(spec: TensorSpec, got: Bytes, expected: torch.Tensor) -> float:
 def _scaled(
     answer: Answer,
     got: torch.Tensor,
-    oracle: torch.Tensor,
-    allowed: torch.Tensor,
+    raw: torch.Tensor,
     shape: Shape,
     *,
     honest_error: bool,
 ) -> Mismatch | None:
-    error = (got - oracle).abs()
+    oracle = _in_range(raw, answer.spec.dtype)
+    allowed = answer.allowed(oracle)
+    edge = answer.at_the_edge(got, raw)
+    error = torch.where(edge, torch.zeros_like(raw), (got - oracle).abs())
     finite = torch.isfinite(oracle)
-    right = torch.where(finite, error <= allowed, _same_kind(got, oracle))
+    right = torch.where(finite, error <= allowed, _same_kind(got, oracle)) | edge
     if bool(right.all()):
         rms = _rms(error[finite])
         if not honest_error or rms <= answer.rms_allowed:
