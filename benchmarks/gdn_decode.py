@@ -47,6 +47,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rates", type=Path)
     parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--variants", type=int, default=2, help="kinds of input in the rollout, of the task's list")
+    parser.add_argument("--only", default="", help="part of it: shapes, rollout or far")
     options = parser.parse_args()
     copies = copy_times(json.loads(options.rates.read_text())) if options.rates else {}
     store = open_store(options.store)
@@ -54,14 +56,15 @@ def main() -> None:
     records = [r for r in records if r.opened.task.name == "gated_delta_packed_decode" and r.leader is not None]
     judge = Judge(cache=default_cache(), defences=Defences(without=("admission",)))
     found = {"shapes": [], "rollout": [], "far": []}
-    for record in records:
+    for record in records if options.only in ("", "shapes") else []:
         measured(judge, record, found["shapes"], copies)
     judge.close()
-    for record in records:
-        found["rollout"].append(rolled_out(record, options.steps))
+    if options.only in ("", "far"):
+        found["far"].append(far(records))
+        show(json.dumps(found["far"][-1]))
+    for record in records if options.only in ("", "rollout") else []:
+        found["rollout"].append(rolled_out(record, options.steps, options.variants))
         show(json.dumps(found["rollout"][-1]))
-    found["far"].append(far(records))
-    show(json.dumps(found["far"][-1]))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=1))
 
@@ -127,7 +130,7 @@ def interpolated(copies: dict[str, float], n_bytes: int) -> float | None:
     return None
 
 
-def rolled_out(record, steps: int):
+def rolled_out(record, steps: int, n_variants: int):
     """On the smallest shape of the campaign's part: relative errors of the kernel and of the float32 reference."""
     task = record.opened.task
     rollout = task.rollout.model_copy(update={"steps": steps})
@@ -138,6 +141,7 @@ def rolled_out(record, steps: int):
         cache=default_cache(), defences=ALL,
     )  # fmt: skip
     bench.use("rollout")
+    bench.module.variants = bench.module.variants[:n_variants]
     errors, shapes = {}, []
     with loaded(bench, record, "check") as runner:
         for variant, rolled in zip(bench.module.variants, bench.rolled(), strict=True):

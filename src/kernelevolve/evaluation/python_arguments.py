@@ -71,4 +71,7 @@ def tensor_at(memory: np.ndarray[Any, Any], offset: int, argument: Argument, siz
     if n_bytes == 0:
         return torch.empty(dims, dtype=dtype, device=memory.device if isinstance(memory, torch.Tensor) else None)
     data = memory[offset : offset + n_bytes]
-    return (data if isinstance(data, torch.Tensor) else torch.from_numpy(data)).view(dtype).reshape(dims)
+    held = data if isinstance(data, torch.Tensor) else torch.from_numpy(data)
+    # Not a view: torch.compile refuses to change an input in place that is a view of another dtype.
+    tensor = torch.empty(0, dtype=dtype, device=held.device)
+    return tensor.set_(held.untyped_storage(), held.storage_offset() // dtype.itemsize, dims)

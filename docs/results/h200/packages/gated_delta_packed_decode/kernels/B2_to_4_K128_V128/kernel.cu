@@ -1,0 +1,280 @@
+#define KE_DTYPE_bfloat16 1
+#define LANES 16
+#define ROWS 8
+#define WARPS 4
+#define LOAD 2
+#define STORE 2
+#define INDEX 1
+#define TIGHT 1
+#define AHEAD 0
+// recipe: one_wave
+// family: gated_delta_packed_decode
+// summary: K = V = 128: a warp holds a tile of 2 to 16 KB in registers; all in flight at once up to B*HV = 256
+// isa: sm_90
+// dtype: bfloat16
+// where: K = 128
+// where: V = 128
+// knob LANES = 16 32
+// knob ROWS = 8 4 2
+// knob WARPS = 4 8 2 1
+// knob LOAD = 2
+// knob STORE = 2 1
+// knob INDEX = 2 1 0
+// knob TIGHT = 1
+// knob AHEAD = 0 512 2048 8192
+// order: 18
+//
+// Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
+// TIGHT: the compiler keeps to as many registers as let half of a multiprocessor's be state: 16 warps of 8 KB.
+// LOAD 3, STORE 3: first to leave the L2. INDEX 1: slot numbers through the L1, so that not every warp asks the L2;
+// 2: everything but the state. AHEAD: each warp also orders, for the L2, the tile that lies so many KiB further on: many
+// more bytes are on their way than registers could take.
+
+#define GROUPS (32 / LANES)
+#define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
+#define UNITS (128 / (GROUPS * ROWS)) /* tiles of a head */
+#define STATE (ROWS * VECTORS * 4)     /* registers of a lane */
+#define TILE_BYTES (GROUPS * ROWS * 512)
+#if TIGHT
+#define FIT (STATE * WARPS > 512 ? 1 : STATE >= 64 ? 1024 / (STATE * WARPS) : 20 / WARPS)
+#else
+#define FIT 1
+#endif
+
+#if LOAD == 1
+#define LD "ld.global.cs.v4.f32"
+#elif LOAD == 2
+#define LD "ld.global.L1::no_allocate.v4.f32"
+#elif LOAD == 3
+#define LD "ld.global.L1::no_allocate.L2::cache_hint.v4.f32"
+#else
+#define LD "ld.global.v4.f32"
+#endif
+#if STORE == 1
+#define ST "st.global.cs.v4.f32"
+#elif STORE == 2
+#define ST "st.global.L1::no_allocate.v4.f32"
+#elif STORE == 3
+#define ST "st.global.L1::no_allocate.L2::cache_hint.v4.f32"
+#else
+#define ST "st.global.v4.f32"
+#endif
+#if LOAD == 3
+#define LD_HINT ", %6"
+#else
+#define LD_HINT ""
+#endif
+#if STORE == 3
+#define ST_HINT ", %5"
+#else
+#define ST_HINT ""
+#endif
+
+typedef unsigned short bf16;
+typedef unsigned long long policy_t;
+
+__device__ __forceinline__ policy_t evict_first() {
+    policy_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+// A predicate, not a branch: a branch would end the block in which the loads can be put in order.
+__device__ __forceinline__ float4 load_state(const float* p, int slot, policy_t policy) {
+    float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
+    asm volatile("{ .reg .pred p;\n setp.ge.s32 p, %5, 0;\n @p " LD " {%0, %1, %2, %3}, [%4]" LD_HINT "; }"
+                 : "+f"(x.x), "+f"(x.y), "+f"(x.z), "+f"(x.w)
+                 : "l"(p), "r"(slot), "l"(policy));
+    return x;
+}
+__device__ __forceinline__ void store_state(float* p, float4 x, policy_t policy) {
+    asm volatile(ST " [%0], {%1, %2, %3, %4}" ST_HINT ";" ::"l"(p), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "l"(policy)
+                 : "memory");
+}
+// All warps want the same few numbers. Through the L1 cache they ask the L2 once per multiprocessor, not once per warp.
+__device__ __forceinline__ int load_index(const int* p) {
+    int x;
+#if INDEX > 0
+    asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(x) : "l"(p));
+#else
+    asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(p));
+#endif
+    return x;
+}
+// Relaxed loads stay where they are written; the assembler moves ordinary ones down to where they are used, behind the
+// wait for the slot's number. But relaxed ones pass by the L1, and many warps then ask few slices of the L2.
+#if INDEX == 2
+#define SMALL_LD "ld.global.nc"
+#else
+#define SMALL_LD "ld.relaxed.gpu.global"
+#endif
+__device__ __forceinline__ unsigned load_word(const void* p) {
+    unsigned x;
+    asm volatile(SMALL_LD ".b32 %0, [%1];" : "=r"(x) : "l"(p));
+    return x;
+}
+__device__ __forceinline__ uint2 load_pair(const void* p) {
+    uint2 x;
+    asm volatile(SMALL_LD ".v2.b32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
+    return x;
+}
+__device__ __forceinline__ unsigned load_half(const bf16* p) {
+    bf16 x;
+    asm volatile(SMALL_LD ".b16 %0, [%1];" : "=h"(x) : "l"(p));
+    return x;
+}
+__device__ __forceinline__ float wide(unsigned bits) { return __uint_as_float(bits << 16); }
+__device__ __forceinline__ float4 wide4(uint2 x) {
+    return make_float4(wide(x.x), __uint_as_float(x.x & 0xffff0000u), wide(x.y), __uint_as_float(x.y & 0xffff0000u));
+}
+__device__ __forceinline__ bf16 narrow(float x) {
+    bf16 bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+// By hand: the compiler would skip the logarithm with a branch, which ends the block in which it may be moved forward.
+__device__ __forceinline__ float first_above_20(float x, float otherwise) {
+    float y;
+    asm("{ .reg .pred p; setp.gt.f32 p, %1, 0f41A00000; selp.f32 %0, %1, %2, p; }" : "=f"(y) : "f"(x), "f"(otherwise));
+    return y;
+}
+__device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
+    return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
+}
+__device__ __forceinline__ float total(float x) {  // over the lanes of a row
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+// Sums ROWS values over the lanes of a group; each lane is left with that of row part % ROWS. Handing over half of
+// the rows at every step takes ROWS - 1 exchanges where summing row by row takes ROWS * log2(LANES).
+__device__ __forceinline__ float total_of_own_row(float* s, int part) {
+#pragma unroll
+    for (int half = ROWS / 2; half > 0; half /= 2) {
+        const bool upper = part & half;
+#pragma unroll
+        for (int i = 0; i < half; ++i) {
+            const float keep = upper ? s[i + half] : s[i], give = upper ? s[i] : s[i + half];
+            s[i] = keep + __shfl_xor_sync(0xffffffffu, give, half);
+        }
+    }
+    float x = s[0];
+#pragma unroll
+    for (int step = ROWS; step < LANES; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+
+struct Tile {
+    uint2 q[VECTORS], k[VECTORS];
+    unsigned v, a, b;
+    float a_log, bias;
+    int slot;
+    bf16* out;
+    float* home;
+    float4 x[ROWS][VECTORS];
+};
+
+// One instruction of one lane. What is ordered is the state of another warp's tile; nothing waits for it.
+__device__ __forceinline__ void order_ahead(const float* state, const int* indices, int slot, long long unit, int n,
+                                            int B, int HV) {
+#if AHEAD
+    const long long next = (long long)n * HV * UNITS + unit + AHEAD * 1024LL / TILE_BYTES;
+    const int next_n = (int)(next / (HV * UNITS));
+    if (next_n >= B || threadIdx.x % 32) return;
+    const int next_slot = next_n == n ? slot : load_index(indices + next_n);
+    if (next_slot < 0) return;
+    const long long piece = next - (long long)next_n * HV * UNITS;
+    const float* tile = state + (long long)next_slot * HV * 128 * 128 + piece * (TILE_BYTES / 4);
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(tile), "n"(TILE_BYTES) : "memory");
+#endif
+}
+
+// The lanes of a group hold ROWS rows, GROUPS apart, so that a load of the warp takes neighbouring rows.
+__device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16* a, const bf16* b, const float* A_log,
+                                      const float* dt_bias, float* state, bf16* out, int slot, int n, int hv, int piece,
+                                      int H, int HV, policy_t policy) {
+    const int lane = threadIdx.x % 32, part = lane % LANES, row = piece * (GROUPS * ROWS) + lane / LANES;
+    const int h = (unsigned)(hv * H) / (unsigned)HV;
+    const long long head = (long long)n * HV + hv;
+    const bf16* qkv = mixed_qkv + (long long)n * (2 * H + HV) * 128;
+#pragma unroll
+    for (int j = 0; j < VECTORS; ++j) {
+        t.q[j] = load_pair(qkv + h * 128 + (j * LANES + part) * 4);
+        t.k[j] = load_pair(qkv + (H + h) * 128 + (j * LANES + part) * 4);
+    }
+    const int own = row + part % ROWS * GROUPS;
+    t.v = load_half(qkv + (2 * H + hv) * 128 + own);
+    t.a_log = __uint_as_float(load_word(A_log + hv)), t.bias = __uint_as_float(load_word(dt_bias + hv));
+    t.a = load_half(a + head), t.b = load_half(b + head);
+    t.out = out + head * 128 + own;
+    t.slot = slot;
+    t.home = state + (((long long)slot * HV + hv) * 128 + row) * 128 + part * 4;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int j = 0; j < VECTORS; ++j)
+            t.x[r][j] = load_state(t.home + r * GROUPS * 128 + j * LANES * 4, slot, policy);
+}
+
+// Without branches, log1pf has one: so that all of the gate is worked out while the state is on its way.
+__device__ __forceinline__ void finish(Tile& t, policy_t policy) {
+    const int part = threadIdx.x % LANES;
+    float4 q[VECTORS], k[VECTORS];
+    float qq = 0.0f, kk = 0.0f, kq = 0.0f;
+#pragma unroll
+    for (int j = 0; j < VECTORS; ++j) {
+        q[j] = wide4(t.q[j]), k[j] = wide4(t.k[j]);
+        qq = dot(q[j], q[j], qq), kk = dot(k[j], k[j], kk), kq = dot(k[j], q[j], kq);
+    }
+    qq = total(qq), kk = total(kk), kq = total(kq);  // before the branch: what follows it waits for the state
+    if (t.slot < 0) {
+        if (part < ROWS) *t.out = 0;
+        return;
+    }
+    const float k_norm = rsqrtf(kk + 1e-6f), q_norm = rsqrtf(qq + 1e-6f) * 0.08838834764831845f;
+    const float gate = wide(t.a) + t.bias;
+    const float e = expf(gate), more = 1.0f + e;
+    const float log1p_e = logf(more) + __fdividef(e - (more - 1.0f), more);
+    const float softplus = first_above_20(gate, log1p_e);
+    const float decay = expf(-expf(t.a_log) * softplus);
+    const float beta = __fdividef(1.0f, 1.0f + expf(-wide(t.b)));
+
+    float sk[ROWS], sq[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        sk[r] = sq[r] = 0.0f;
+#pragma unroll
+        for (int j = 0; j < VECTORS; ++j) sk[r] = dot(t.x[r][j], k[j], sk[r]), sq[r] = dot(t.x[r][j], q[j], sq[r]);
+    }
+    const float seen = total_of_own_row(sk, part), answer = total_of_own_row(sq, part);
+    const float u = beta * (wide(t.v) - decay * k_norm * seen), own_push = u * k_norm;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const float push = __shfl_sync(0xffffffffu, own_push, r, LANES);
+#pragma unroll
+        for (int j = 0; j < VECTORS; ++j) {
+            float4 y = t.x[r][j];
+            y.x = fmaf(push, k[j].x, decay * y.x), y.y = fmaf(push, k[j].y, decay * y.y);
+            y.z = fmaf(push, k[j].z, decay * y.z), y.w = fmaf(push, k[j].w, decay * y.w);
+            store_state(t.home + r * GROUPS * 128 + j * LANES * 4, y, policy);
+        }
+    }
+    if (part < ROWS) *t.out = narrow(fmaf(u, kq * k_norm * q_norm, decay * q_norm * answer));
+}
+
+extern "C" __global__ void __launch_bounds__(WARPS * 32, FIT)
+one_wave(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
+         const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
+         const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
+    const int unit = blockIdx.x * WARPS + threadIdx.x / 32, hv = unit / UNITS;
+    if (hv >= HV) return;
+    const policy_t policy = evict_first();
+    int slot = blockIdx.y < B ? load_index(indices + blockIdx.y) : -1;  // first of all: the state waits for it
+    for (int n = blockIdx.y; n < B;) {
+        Tile t;
+        order_ahead(state, indices, slot, unit, n, B, HV);
+        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, policy);
+        n += gridDim.y;
+        if (n < B) slot = (int)load_word(indices + n);
+        finish(t, policy);
+    }
+}

@@ -1,0 +1,59 @@
+# recipe: tile
+# family: gated_delta_packed_decode
+# summary: K = V = 128 in Triton: a program holds BLOCK_V rows of one head
+# isa: sm_90
+# dtype: bfloat16
+# where: K = 128
+# where: V = 128
+# knob BLOCK_V = 8 4 16 32
+# knob WARPS = 1 2 4
+# order: 15
+#
+# Both sums come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def tile(
+    mixed_qkv, a, b, A_log, dt_bias, state, indices, out, B, H, HV, BLOCK_V: tl.constexpr, WIDTH: tl.constexpr
+):  # fmt: skip
+    unit = tl.program_id(0)
+    pieces: tl.constexpr = WIDTH // BLOCK_V
+    head = unit // pieces
+    n = head // HV
+    if n < B:
+        hv = head % HV
+        h = hv // (HV // H)
+        slot = tl.load(indices + n)
+        row = (unit % pieces) * BLOCK_V + tl.arange(0, BLOCK_V)
+        i = tl.arange(0, WIDTH)
+        # All of this is under way while the slot's number comes.
+        qkv = mixed_qkv + n.to(tl.int64) * (2 * H + HV) * WIDTH
+        q_bits = tl.load(qkv + h * WIDTH + i)
+        k_bits = tl.load(qkv + (H + h) * WIDTH + i)
+        v_bits = tl.load(qkv + (2 * H + hv) * WIDTH + row)
+        a_bits = tl.load(a + head)
+        b_bits = tl.load(b + head)
+        bias = tl.load(dt_bias + hv)
+        a_log = tl.load(A_log + hv)
+        out_at = out + head.to(tl.int64) * WIDTH + row
+        if slot < 0:
+            tl.store(out_at, tl.zeros([BLOCK_V], dtype=tl.bfloat16))
+        else:
+            place = (slot.to(tl.int64) * HV + hv) * WIDTH * WIDTH
+            state_at = state + place + row[:, None] * WIDTH + i[None, :]
+            s = tl.load(state_at, cache_modifier=".cg")
+            q = q_bits.to(tl.float32)
+            k = k_bits.to(tl.float32)
+            q = q * (tl.rsqrt(tl.sum(q * q, 0) + 1e-6) * 0.08838834764831845)
+            k = k * tl.rsqrt(tl.sum(k * k, 0) + 1e-6)
+            gate = a_bits.to(tl.float32) + bias
+            softplus = tl.where(gate > 20.0, gate, tl.log(1.0 + tl.exp(gate)))
+            decay = tl.exp(-tl.exp(a_log) * softplus)
+            beta = tl.sigmoid(b_bits.to(tl.float32))
+            seen = tl.sum(s * k[None, :], 1)
+            answer = tl.sum(s * q[None, :], 1)
+            u = beta * (v_bits.to(tl.float32) - decay * seen)
+            tl.store(state_at, decay * s + u[:, None] * k[None, :])
+            tl.store(out_at, (decay * answer + u * tl.sum(k * q, 0)).to(tl.bfloat16))
