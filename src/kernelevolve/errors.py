@@ -5,7 +5,8 @@ KernelEvolveError
 │   ├── TaskError         a task file is wrong; `.faults` has one line per fault
 │   ├── UnknownNameError  a name is in no table; the message lists the known ones
 │   ├── ProposerError     a proposer cannot serve this task; the message says why
-│   └── SpentError        a limit on money or tokens would be passed; nothing was called
+│   ├── SpentError        a limit on money or tokens would be passed; nothing was called
+│   └── ClaimError        another process took the campaign over; nothing was stored
 ├── RecordError           stored text is not what its schema says                              (exit code 4)
 └── MachineError          the machine failed, never the candidate                              (exit code 4)
     ├── ToolMissingError  a program or package is absent; the message has the one-line fix
@@ -45,6 +46,14 @@ class ProposerError(UsageError):
 
 
 class SpentError(UsageError):
+    pass
+
+
+class BusyError(UsageError):
+    pass
+
+
+class ClaimError(UsageError):
     pass
 
 

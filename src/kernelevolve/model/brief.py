@@ -41,6 +41,7 @@ class Move(Value):
     language: str = Field(default="", description="wish for another language, after stagnation; empty: no wish")
     avoid: tuple[str, ...] = Field(default=(), description="recipes or families of algorithms that led nowhere")
     reason: str = ""
+    policy: str = Field(default="", description="which policy chose it; of a portfolio the member")
 
 
 class Lesson(Value):
@@ -66,13 +67,66 @@ class Attempt(Value):
     diagnosis: Diagnosis | None = None
 
 
+class Role(StrEnum):
+    """Why a brief shows an earlier attempt."""
+
+    PARENT = "parent"
+    LINEAGE = "lineage"  # an ancestor of the first parent
+    OTHER_LINEAGE = "other_lineage"  # an ancestor of the second parent
+    SIBLING = "sibling"  # another child of a parent
+    BEST = "best"  # one of the best of the campaign, elsewhere in the tree
+    FAILURE = "failure"  # a failure close by
+
+
+class Remembered(Value):
+    """An earlier attempt that the move's memory shows, with what it changed. Its effect is in `attempt`."""
+
+    attempt: Attempt
+    role: Role
+    parent: int | None = Field(default=None, description="step of its first parent")
+    change: str = Field(default="", description="what it changed in its parent, in a sentence")
+    diff: str = Field(default="", description="short diff from its parent; empty without one, or where it is long")
+
+
+class Note(Value):
+    """An insight of an agent or a person about some steps: advice, never evidence."""
+
+    number: int
+    text: str
+    steps: tuple[int, ...] = ()
+    author: str = ""
+
+
+class Snippet(Value):
+    """A piece of written knowledge."""
+
+    id: str = Field(description="stable: file#number of the section")
+    title: str
+    text: str
+
+
+class Spent(Value):
+    """What calls under one name have taken so far: settled ones, and the reservations of open ones."""
+
+    name: str
+    n_calls: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+    usd: float | None = Field(default=None, ge=0, description="None: the price of some call is not known")
+
+
 class Brief(Value):
     task: Task
     facts: PlatformFacts
     move: Move
     parents: tuple[Attempt, ...] = ()
     history: tuple[Attempt, ...] = Field(default=(), description="earlier attempts, oldest first")
+    remembered: tuple[Remembered, ...] = Field(default=(), description="what the move's memory selects")
     lessons: tuple[Lesson, ...] = ()
+    notes: tuple[Note, ...] = Field(default=(), description="insights, newest last")
+    knowledge: tuple[Snippet, ...] = Field(default=(), description="found for this task and bottleneck, best first")
+    n_proposed: int = Field(default=0, ge=0, description="candidates proposed so far, those in work included")
+    in_flight: tuple[Candidate, ...] = Field(default=(), description="proposed, not judged yet: not to be made again")
+    spent: tuple[Spent, ...] = Field(default=(), description="what calls took so far, by the name they went under")
     ask: int = Field(default=0, description="number of the question this brief is for, within its campaign; 0: none")
     n_wanted: int = Field(default=1, ge=1)
     remaining: int | None = Field(default=None, description="candidates left in the budget, this one included")

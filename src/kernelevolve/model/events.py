@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -36,6 +37,12 @@ class Settings(Value):
     max_usd: float | None = Field(default=None, ge=0, description="hard stop for paid calls; None: no such limit")
     max_tokens: int | None = Field(default=None, ge=0, description="hard stop, in + out, for calls of any price")
     inject_rate: float = Field(default=0.0, ge=0, le=1, description="share of drafts begun from winners of near tasks")
+
+    def to_share(self) -> Settings:
+        """For what leaves this machine: files are named without their folders."""
+        kind, colon, argument = self.proposer.partition(":")
+        named = {"proposer": f"{kind}{colon}{PurePath(argument).name}", "knowledge": PurePath(self.knowledge).name}
+        return self.model_copy(update=named)
 
 
 class Opened(Value):

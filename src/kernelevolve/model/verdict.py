@@ -90,6 +90,7 @@ class ShapeTiming(Value):
         default=None, description="what each further call of a sample adds: free of the cost of waking the process"
     )
     bytes_moved: int = Field(description="inputs read once, outputs written once")
+    energy_uj: float | None = Field(default=None, gt=0, description="of one call, where the device tells it")
     floor_us: float | None = Field(default=None, description="bytes_moved over the machine's measured copy rate")
     comparisons: tuple[Comparison, ...]
 
