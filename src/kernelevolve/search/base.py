@@ -17,8 +17,11 @@ class Policy(Protocol):
     - the same tree and the same state of `rng` give the same moves, and nothing but `rng` is random;
     - only the order of scores counts: adding a constant to all of them changes no move;
     - a failed or repeated node is no parent while a correct one exists; a node that is not judged yet never is;
-    - within one call, and beside nodes that are still being judged, no (operator, parents) pair appears twice,
-      except `draft`.
+    - a node of a dead branch is no parent while another branch lives;
+    - within one call, and beside what is in flight (nodes still being judged, questions still open), no (operator,
+      parents) pair appears twice, except `draft`;
+    - the first `n_drafts` attempts are drafts; a draft remembers nothing, a crossing both lineages;
+    - each move names the policy that chose it.
     """
 
     def ask(self, tree: Tree, rng: random.Random, n: int) -> list[Move]:

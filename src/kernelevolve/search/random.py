@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import random
 
-from kernelevolve.model.brief import Move
-from kernelevolve.search.moves import Moves, n_drafts_missing, shuffled
-from kernelevolve.search.tree import Tree
+from kernelevolve.search.moves import Moves
+from kernelevolve.search.phases import Expand, PhasedPolicy
+from kernelevolve.search.tree import Node, Tree
+
+N_TRIES = 8
 
 
-class RandomPolicy:
-    """Drafts first; then a third drafts, else any usable node is mutated or two are crossed."""
+class RandomPolicy(PhasedPolicy):
+    """Drafts first; then a third drafts, else any usable node of a living branch is mutated or two are crossed."""
 
-    def __init__(self, *, n_drafts: int = 8) -> None:
-        self._n_drafts = n_drafts
+    name = "random"
+    escapes = False
 
-    def ask(self, tree: Tree, rng: random.Random, n: int) -> list[Move]:
-        moves = Moves(tree)
-        while len(moves.taken) < n:
-            usable = shuffled(rng, tree.frontier())
+    def expansion(self, tree: Tree, rng: random.Random, moves: Moves) -> Expand:
+        def expand() -> None:
+            nodes = _some(tree, rng, moves)
             draw = rng.random()
-            if len(moves.taken) < n_drafts_missing(tree, self._n_drafts):
-                moves.draft("a first start")
-            elif not usable:
-                moves.repair_or_draft(tree, rng)
-            elif draw < 0.2 and moves.cross(usable[0], usable[1:], "two at random"):
-                continue
-            elif draw > 0.67 or not moves.mutate(usable, "one at random"):
+            if draw < 0.2 and nodes and moves.cross(nodes[0], nodes[1:], "two at random"):
+                return
+            if draw <= 0.67 or not moves.mutate(nodes, "one at random"):
                 moves.draft("a start at random")
-        return moves.taken
+
+        return expand
+
+
+def _some(tree: Tree, rng: random.Random, moves: Moves) -> list[Node]:
+    """A few usable nodes, without a look at all of them; where that finds no living one, the first living one."""
+    places = dict.fromkeys(rng.randrange(tree.n_usable) for _ in range(N_TRIES))
+    nodes = [node for node in map(tree.at_place, places) if moves.alive(node.step)]
+    return nodes or moves.top(1)

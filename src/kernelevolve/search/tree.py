@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kernelevolve.errors import RecordError
@@ -26,7 +24,12 @@ from kernelevolve.model.events import (
     Sealed,
     Settled,
 )
+from kernelevolve.model.normal import normal_id
 from kernelevolve.model.verdict import Verdict
+from kernelevolve.search.branches import limit_of
+from kernelevolve.search.fitness import Ruler, make_ruler
+from kernelevolve.search.index import Index
+from kernelevolve.search.ranking import Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,20 +40,16 @@ class Node:
     move: Move
     candidate: Candidate
     candidate_id: str
+    normal_id: str  # the same for candidates that differ in comments and layout only
     elapsed_s: float  # search time at which it was judged, until then proposed
     verdict: Verdict | None = None
     same_as: int | None = None
     diagnosis: Diagnosis | None = None
+    score: float | None = None  # by the fitness of the campaign, more is better; None unless correct and measured
 
     @property
     def pending(self) -> bool:
         return self.verdict is None
-
-    @property
-    def score(self) -> float | None:
-        """ln of the speed-up's lower bound. None unless correct and measured."""
-        timing = self.verdict.timing if self.verdict else None
-        return math.log(timing.low) if timing and timing.low > 0 else None
 
     @property
     def usable(self) -> bool:
@@ -73,23 +72,28 @@ class Tree:
         self.reserved: dict[int, Reserved] = {}
         self.settled: dict[int, Settled] = {}
         self.insights: list[Insight] = []
+        self.ruler: Ruler = make_ruler("speedup")
+        self.index = Index()
+        self._ranking = Ranking()
+        self._open_asks: dict[int, Asked] = {}
+        self._n_missing = 0
         self._nodes: list[Node] = []
         self._children: list[list[int]] = []
         self._first_of: dict[str, int] = {}
         self._pending: dict[int, None] = {}
-        self._ranked: list[tuple[float, int]] = []  # (-score, step) of the usable nodes: best first
         for event in events:
             self.append(event)
 
     def append(self, event: Event) -> None:
-        """Raises RecordError for an event that does not fit the ones before it."""
+        """Raises RecordError for an event that does not fit the ones before it, and UnknownNameError for an opening
+        with a fitness that there is not."""
         self.n_events += 1
         if isinstance(event, Proposed):
             self._propose(event)
         elif isinstance(event, Judged):
             self._judge(event)
         elif isinstance(event, Diagnosed):
-            self._replace(replace(self.node(event.step), diagnosis=event.diagnosis))
+            self._diagnose(event)
         elif isinstance(event, Confirmed):
             self.confirmed[event.step] = event.verdict
         elif isinstance(event, Sealed):
@@ -97,7 +101,7 @@ class Tree:
         elif isinstance(event, Closed):
             self.closed = event
         elif isinstance(event, Opened):
-            self.opened = event
+            self._open(event)
         else:
             self._question(event)
         if not isinstance(event, Opened | Diagnosed):
@@ -130,15 +134,36 @@ class Tree:
             line.append(self.node(line[-1].move.parents[0]))
         return line[::-1]
 
-    def first_of(self, candidate_id: str) -> Node | None:
-        """The earliest node with this candidate."""
-        step = self._first_of.get(candidate_id)
+    def first_of(self, identity: str) -> Node | None:
+        """The earliest node with this `normal_id`."""
+        step = self._first_of.get(identity)
         return None if step is None else self._nodes[step - 1]
 
     @property
     def open_asks(self) -> list[Asked]:
         """Questions without an answer, oldest first."""
-        return [asked for ask, asked in self.asks.items() if ask not in self.answers]
+        return list(self._open_asks.values())
+
+    def in_flight(self) -> Iterator[Move]:
+        """The moves that are being worked on: of nodes not judged yet, and of questions not answered yet."""
+        yield from (node.move for node in self.pending)
+        for asked in self._open_asks.values():
+            yield from (asked.move for _ in range(asked.n_wanted))
+
+    @property
+    def n_started(self) -> int:
+        """Attempts begun: nodes, what open questions are to bring, and what answers owed and did not bring."""
+        return len(self._nodes) + sum(asked.n_wanted for asked in self._open_asks.values()) + self._n_missing
+
+    @property
+    def stall(self) -> int:
+        """Attempts begun since the best last rose."""
+        return self.n_started - self.index.rose_at
+
+    def repeats(self, step: int) -> Sequence[int]:
+        """Later steps with the same candidate: other ways to the same place."""
+        self.node(step)
+        return self.index.repeats.get(step, ())
 
     @property
     def pending(self) -> list[Node]:
@@ -147,30 +172,51 @@ class Tree:
 
     @property
     def n_usable(self) -> int:
-        return len(self._ranked)
+        return len(self._ranking)
 
     def best(self) -> Node | None:
-        """The usable node with the highest lower bound; of equals the earliest."""
-        return self._nodes[self._ranked[0][1] - 1] if self._ranked else None
+        """The usable node that ranks first: by default the one with the highest lower bound, of equals the earliest."""
+        return next(self.ranked(), None)
 
     def frontier(self, n: int | None = None) -> list[Node]:
         """The `n` best usable nodes, best first."""
-        return [self._nodes[step - 1] for _, step in self._ranked[:n]]
+        return [self._nodes[step - 1] for step in self._ranking.steps[:n]]
+
+    def ranked(self) -> Iterator[Node]:
+        """The usable nodes, best first, one at a time."""
+        return (self._nodes[step - 1] for step in self._ranking.steps)
+
+    def at_place(self, place: int) -> Node:
+        """The usable node at a place, 0 for the best."""
+        return self._nodes[self._ranking.steps[place] - 1]
 
     def rank(self, node: Node) -> float:
-        """In (0, 1]: the share of usable nodes whose score is not higher. Equal scores have equal ranks."""
+        """In (0, 1]: the share of usable nodes that are not better. Equals have equal ranks."""
         if node.score is None:
             raise ValueError(f"step {node.step} has no score")
-        better = bisect_left(self._ranked, (-node.score, 0))
-        return 1.0 - better / max(1, len(self._ranked))
+        return self._ranking.rank(node.step, node.score)
+
+    def ranks(self) -> Sequence[float]:
+        """By step, `ROOT` included: the rank of a usable node, 0 for every other."""
+        return self._ranking.ranks(len(self._nodes))
+
+    def _open(self, event: Opened) -> None:
+        self.ruler = make_ruler(event.settings.fitness)
+        self._ranking = Ranking(fronts=self.ruler.fronts)
+        self.index.branches.limit = limit_of(event.settings)
+        self.opened = event
 
     def _question(self, event: Asked | Answered | Reserved | Settled | Insight) -> None:
         if isinstance(event, Asked):
             self.asks[event.ask] = event
+            if event.ask not in self.answers:
+                self._open_asks[event.ask] = event
         elif isinstance(event, Answered):
             if event.ask not in self.asks:
                 raise RecordError(f"question {event.ask} is answered and was never asked")
             self.answers[event.ask] = event
+            if self._open_asks.pop(event.ask, None):
+                self._n_missing += max(0, self.asks[event.ask].n_wanted - event.n_candidates)
         elif isinstance(event, Reserved):
             self.reserved[event.call] = event
         elif isinstance(event, Settled):
@@ -185,13 +231,14 @@ class Tree:
             raise RecordError(f"step {event.step} follows step {len(self._nodes)}")
         if any(not 1 <= parent < event.step for parent in event.move.parents):
             raise RecordError(f"step {event.step} has parents {event.move.parents}, which are not all earlier steps")
-        identity = event.candidate.id
+        identity = normal_id(event.candidate)
         self._nodes.append(
             Node(
                 step=event.step,
                 move=event.move,
                 candidate=event.candidate,
-                candidate_id=identity,
+                candidate_id=event.candidate.id,
+                normal_id=identity,
                 elapsed_s=event.elapsed_s,
             )
         )
@@ -200,16 +247,33 @@ class Tree:
             self._children[parent - 1].append(event.step)
         self._first_of.setdefault(identity, event.step)
         self._pending[event.step] = None
+        self.index.born(event.step, event.move, event.candidate)
 
     def _judge(self, event: Judged) -> None:
         node = self.node(event.step)
         if not node.pending:
             raise RecordError(f"step {event.step} is judged twice")
-        judged = replace(node, verdict=event.verdict, same_as=event.same_as, elapsed_s=event.elapsed_s)
+        score = self.ruler.score(event.verdict)
+        judged = replace(
+            node, verdict=event.verdict, same_as=event.same_as, elapsed_s=event.elapsed_s, score=score
+        )  # fmt: skip
         self._replace(judged)
         del self._pending[event.step]
-        if judged.usable and judged.score is not None:
-            insort(self._ranked, (-judged.score, judged.step))
+        self.index.judged(
+            node.step, node.candidate, score=score, same_as=event.same_as, diagnosis=node.diagnosis
+        )  # fmt: skip
+        better = None
+        if judged.usable and score is not None:
+            better = self._ranking.add(node.step, score, self.ruler.point(event.verdict))
+        self.index.placed(node.move, better=better, n_started=self.n_started)
+
+    def _diagnose(self, event: Diagnosed) -> None:
+        node = self.node(event.step)
+        if node.usable and node.score is not None:
+            self.index.diagnosed(
+                node.step, node.candidate, score=node.score, before=node.diagnosis, after=event.diagnosis
+            )  # fmt: skip
+        self._replace(replace(node, diagnosis=event.diagnosis))
 
     def _replace(self, node: Node) -> None:
         self._nodes[node.step - 1] = node
