@@ -8,11 +8,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from kernelevolve.model.brief import Attempt, Brief, Operator
+from kernelevolve.model.brief import Attempt, Brief, Memory, Operator
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.proposers.builtin.arm import Arm, Settings, foreign_arm, settings_of
 from kernelevolve.proposers.builtin.evidence import Evidence, difference, distance
 from kernelevolve.proposers.builtin.flags import from_flags
+from kernelevolve.proposers.builtin.memories import Memories
 
 HOP = 0.15
 """Share of mutations that move to another arm instead of changing a knob."""
@@ -27,14 +28,20 @@ Item = TypeVar("Item")
 
 
 class Moves:
-    """One move's worth of choices. Candidates already in the history, or made here before, are never made again."""
+    """One move's worth of choices. Candidates already in the history, or made here before, are never made again.
+
+    A wish for a language and what is to be avoided narrow the arms, as long as those left have something new. A clean
+    move knows of the past only what was made already, not how it went.
+    """
 
     def __init__(self, brief: Brief, arms: Sequence[Arm]) -> None:
         self._brief = brief
         self._arms = list(arms)
+        self._wanted = _wanted(brief, self._arms)
         self._rng = random.Random(brief.seed)
-        self._seen = {attempt.candidate.id for attempt in (*brief.history, *brief.parents)}
-        self._started = {attempt.candidate.origin.recipe for attempt in (*brief.history, *brief.parents)}
+        known = [*(attempt.candidate for attempt in (*brief.history, *brief.parents)), *brief.in_flight]
+        self._seen = {candidate.id for candidate in known}
+        self._started = {candidate.origin.recipe for candidate in known}
         self._evidence: dict[str, Evidence] = {}
 
     def next(self) -> Candidate | None:
@@ -47,21 +54,23 @@ class Moves:
         if candidate is None and operator is not Operator.DRAFT and parents:
             candidate = self._mutate(parents[0])
         if candidate is None:
-            candidate = self._draft() or self._anything(self._arms)
+            candidate = self._draft(self._wanted) or self._anything(self._wanted)
+        if candidate is None and len(self._wanted) < len(self._arms):
+            candidate = self._draft(self._arms) or self._anything(self._arms)
         if candidate is not None:
             self._seen.add(candidate.id)
             self._started.add(candidate.origin.recipe)
         return candidate
 
-    def _draft(self) -> Candidate | None:
+    def _draft(self, arms: Sequence[Arm]) -> Candidate | None:
         """Every arm once with its defaults, in order; then random settings of arms that look good."""
-        for arm in self._arms:
+        for arm in arms:
             if arm.title not in self._started and (
                 made := self._fresh(arm, arm.defaults(), f"{arm.short} with its defaults: {arm.summary}")
             ):
                 return made
-        for _ in range(TRIES if self._arms else 0):
-            arm = self._promising(self._arms)
+        for _ in range(TRIES if arms else 0):
+            arm = self._promising(arms)
             settings = {knob.name: self._likely(arm, knob.name, knob.values) for knob in arm.knobs}
             changed = ", ".join(f"{k} {v}" for k, v in settings.items() if v != arm.defaults()[k])
             if made := self._fresh(arm, settings, f"{arm.short} with {changed or 'its defaults'}"):
@@ -70,18 +79,35 @@ class Moves:
 
     def _mutate(self, parent: Attempt) -> Candidate | None:
         arm, settings = self._place(parent)
-        others = [other for other in self._arms if other.title != arm.title]
+        others = [other for other in self._wanted if other.title != arm.title]
+        if not self._may_stay(arm):
+            return self._leave(arm, settings, others)
         if others and self._rng.random() < HOP and (made := self._hop(arm, settings, self._promising(others))):
             return made
+        memories = Memories(self._brief, arm, parent, settings)
         n_first = 2 if self._rng.random() < PAIR and len(arm.knobs) > 1 else 1
-        for n_changes in (n_first, 1, 2):
-            for changed in self._changes(arm, settings, n_changes):
+        for take_worse in (False, True) if memories.any_worse else (False,):
+            for changed in self._changed(arm, settings, (n_first, 1, 2), memories):
+                if memories.is_worse(settings, changed) is not take_worse:
+                    continue
                 if made := self._fresh(arm, changed, f"{arm.short}: {difference(settings, changed)}"):
                     return made
         for other in others:
             if made := self._hop(arm, settings, other):
                 return made
         return self._anything([arm])
+
+    def _may_stay(self, arm: Arm) -> bool:
+        """Source that is not ours stays as it is, unless it is to be avoided or in another language."""
+        if any(arm is other for other in self._arms):
+            return any(arm is other for other in self._wanted)
+        return not (self._wanted and _unwanted(arm, self._brief))
+
+    def _leave(self, arm: Arm, settings: Settings, others: Sequence[Arm]) -> Candidate | None:
+        """To another arm, with the settings both know; None, and so a draft, when that was made before."""
+        if others and (made := self._hop(arm, settings, self._promising(others))):
+            return made
+        return next((made for other in others if (made := self._hop(arm, settings, other))), None)
 
     def _hop(self, arm: Arm, settings: Settings, other: Arm) -> Candidate | None:
         moved = other.complete(settings)
@@ -117,7 +143,14 @@ class Moves:
         read, _ = from_flags(attempt.candidate.flags)
         return arm, {knob.name: read[knob.name] for knob in arm.knobs}
 
-    def _changes(self, arm: Arm, settings: Settings, n_changes: int) -> Iterator[Settings]:
+    def _changed(
+        self, arm: Arm, settings: Settings, numbers: Sequence[int], memories: Memories
+    ) -> Iterator[Settings]:  # fmt: skip
+        """With as many knobs changed as `numbers` say, one number after the other."""
+        for number in numbers:
+            yield from self._changes(arm, settings, number, memories)
+
+    def _changes(self, arm: Arm, settings: Settings, n_changes: int, memories: Memories) -> Iterator[Settings]:
         """Settings with exactly that many knobs changed, those that look better likelier to come first."""
         evidence = self._about(arm)
         single = [(k.name, value) for k in arm.knobs for value in k.values if value != settings[k.name]]
@@ -126,7 +159,7 @@ class Moves:
             name, value = change
             bonus = UNTRIED if evidence.n_tried(name, value) == 0 else 0.0
             near = NEIGHBOUR if distance(arm, name, settings[name], value) == 1 else 0.0
-            return evidence.gain(settings, {**settings, name: value}) + bonus + near
+            return evidence.gain(settings, {**settings, name: value}) + bonus + near + memories.merit(change)
 
         merits = {change: merit(change) for change in single}
         sets = [
@@ -173,5 +206,24 @@ class Moves:
 
     def _about(self, arm: Arm) -> Evidence:
         if arm.title not in self._evidence:
-            self._evidence[arm.title] = Evidence(arm, self._brief.history)
+            clean = self._brief.move.memory is Memory.CLEAN
+            self._evidence[arm.title] = Evidence(arm, () if clean else self._brief.history)
         return self._evidence[arm.title]
+
+
+def _wanted(brief: Brief, arms: list[Arm]) -> list[Arm]:
+    """Both wishes where an arm meets both, else the language, else what is not to be avoided, else all."""
+    spoken = [arm for arm in arms if not brief.move.language or arm.language == brief.move.language] or arms
+    kept = [arm for arm in spoken if not _avoided(arm, brief)]
+    if brief.move.language and spoken is not arms:
+        return kept or spoken
+    return kept or arms
+
+
+def _unwanted(arm: Arm, brief: Brief) -> bool:
+    return _avoided(arm, brief) or bool(brief.move.language and arm.language != brief.move.language)
+
+
+def _avoided(arm: Arm, brief: Brief) -> bool:
+    """By its whole name, "map_id/scalar_search", or by what follows the family."""
+    return bool(arm.title) and not {arm.title, arm.short}.isdisjoint(brief.move.avoid)
