@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 from kernelevolve.errors import UsageError
@@ -78,6 +79,10 @@ class Tools:
     sleep: Callable[[float], None] = time.sleep
     say: Callable[[str], None] = lambda text: None
     brief_tokens: int = 24_000
+    shown: Callable[[int, tuple[str, ...]], None] = lambda ask, items: None
+    """Told the number of a question and the ids of what its written brief held."""
+    transcripts: Path | None = None
+    """Folder for what commands print, one file per run; None: it is not kept."""
 
 
 def without_argument(kind: str, argument: str) -> None:
