@@ -4,10 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test selftest check device-test clean system
+.PHONY: demo demo-replay test selftest check device-test clean system
 
 demo: $(STAMP)
 	$(BIN)/kernelevolve run map_id --max-seconds 60
+
+# Recorded proposals, judged live on this machine; make demo-replay REPLAY=FILE TASK=NAME for another recording.
+REPLAY ?= docs/replays/map_id_builtin.jsonl
+TASK   ?= map_id
+demo-replay: $(STAMP)
+	$(BIN)/kernelevolve run $(TASK) --proposer replay:$(REPLAY) --max-seconds 60
 
 test: $(STAMP)
 	$(BIN)/ruff check src tests benchmarks

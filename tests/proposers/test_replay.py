@@ -50,7 +50,7 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
         ("replay", UsageError, "needs a file"),
         ("fake:x", UsageError, "takes nothing"),
         ("replay:nowhere.jsonl", UsageError, "cannot read"),
-        ("oracle", UnknownNameError, "builtin, fake, replay"),
+        ("oracle", UnknownNameError, "builtin, command, fake, mix"),
     ],
 )
 def test_wrong_names_say_what_is_wrong(name: str, error: type[Exception], message: str) -> None:

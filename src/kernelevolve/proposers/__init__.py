@@ -9,9 +9,15 @@ from kernelevolve.errors import UnknownNameError
 from kernelevolve.proposers.base import Proposer, Tools
 
 PROPOSERS = {
+    "agent": "kernelevolve.proposers.agent:make",
+    "anthropic": "kernelevolve.proposers.llm.anthropic_api:make",
     "builtin": "kernelevolve.proposers.builtin.proposer:make",
+    "command": "kernelevolve.proposers.command.proposer:make",
     "fake": "kernelevolve.proposers.fake:make",
+    "mix": "kernelevolve.proposers.mix.proposer:make",
+    "openai": "kernelevolve.proposers.llm.openai_api:make",
     "replay": "kernelevolve.proposers.replay:make",
+    "replay_tree": "kernelevolve.proposers.replay:make_tree",
 }
 """Each names a function that takes the text after the colon ("" without one) and the campaign's `Tools`."""
 

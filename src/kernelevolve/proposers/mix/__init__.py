@@ -1,0 +1,1 @@
+"""Several proposers as one: a bandit that weighs what each brought against what it cost."""
