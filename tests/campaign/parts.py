@@ -11,7 +11,7 @@ from typing import Any
 
 from kernelevolve.campaign.loop import run_campaign
 from kernelevolve.errors import JudgeError
-from kernelevolve.farm.base import Farm
+from kernelevolve.farm.base import Farm, Ticket
 from kernelevolve.farm.fake import FakeFarm, fake_verdict
 from kernelevolve.farm.inline import InlineFarm
 from kernelevolve.model.brief import Brief
@@ -43,7 +43,7 @@ class ListProposer:
         self.briefs.append(brief)
         if callable(self._answer):
             return self._answer(brief)
-        start = len(brief.history)
+        start = brief.n_proposed
         return list(self._answer[start : start + brief.n_wanted])
 
 
@@ -52,9 +52,14 @@ class CountingFarm(InlineFarm):
 
     def __init__(self, judge: Callable[[Job], Verdict] = fake_verdict, *, n_faults: int = 0) -> None:
         self.jobs: list[Job] = []
+        self.n_submitted = 0
         self._n_faults = n_faults
         self._judge = judge
         super().__init__(self._evaluate)
+
+    def submit(self, job: Job) -> Ticket:
+        self.n_submitted += 1
+        return super().submit(job)
 
     def _evaluate(self, job: Job) -> Verdict:
         self.jobs.append(job)
@@ -109,7 +114,7 @@ def run(
         proposer=proposer or FakeProposer(),
         policy=make_policy(settings.policy, settings),
         farm=farm or FakeFarm(),
-        **{"clock": Clock(), **more},
+        **{"clock": Clock(), "sleep": lambda wait_s: None, **more},
     )
     events = store.read(campaign)
     return closed, events, Tree(events)

@@ -19,7 +19,7 @@ from kernelevolve.store.sqlite import SqliteStore
 from kernelevolve.testing.samples import sample_opened
 from tests.campaign.parts import QUICK, log_jobs, run, without_times
 
-N_KILLS = 20
+N_KILLS = 50
 SETTINGS = QUICK.model_copy(update={"max_candidates": 16, "n_drafts": 4})
 FORK = multiprocessing.get_context("fork")
 
@@ -49,6 +49,7 @@ def run_once(folder: Path, campaign: str, *, kill_after_s: float | None) -> None
 
 
 def test_kill_at_any_moment_and_resume_gives_the_unbroken_campaign(tmp_path: Path) -> None:
+    """PS20: what a resumed run does is exactly what was left of its limit."""
     unbroken = run(settings=SETTINGS)[1]
     store = SqliteStore(tmp_path)
     started = time.monotonic()

@@ -142,7 +142,7 @@ def test_a_machine_that_keeps_failing_ends_the_run_but_not_the_campaign() -> Non
     campaign = store.open_campaign(sample_opened(QUICK))
     with pytest.raises(MachineError, match="fault"):
         run(store=store, campaign=campaign, farm=CountingFarm(n_faults=10**6))
-    assert [event.kind for event in store.read(campaign)] == ["opened", "proposed", "proposed"]
+    assert [event.kind for event in store.read(campaign)] == ["opened", "asked", "proposed", "proposed", "answered"]
     _, events, _ = run(store=store, campaign=campaign)
     assert without_times(events) == without_times(run()[1])
 
@@ -193,7 +193,7 @@ def test_faults_of_a_proposer() -> None:
         run(proposer=ListProposer(down))
 
 
-def test_both_builds_of_a_batch_are_handed_in_before_a_verdict_is_awaited() -> None:
+def test_the_farm_always_has_the_next_candidate_before_a_verdict_is_awaited() -> None:
     order: list[str] = []
 
     class Watching(CountingFarm):
@@ -206,7 +206,7 @@ def test_both_builds_of_a_batch_are_handed_in_before_a_verdict_is_awaited() -> N
             return super()._evaluate(job)
 
     run(settings=QUICK.model_copy(update={"max_candidates": 4}), farm=Watching())
-    assert order[:8] == ["submit", "submit", "result", "result"] * 2
+    assert order[:8] == ["submit", "submit", "result", "submit", "result", "submit", "result", "result"]
 
 
 def test_diagnoses_of_correct_candidates_are_recorded_with_the_verdict() -> None:

@@ -16,16 +16,20 @@ class Stopwatch:
         self._used_s = used_s
         self._clock = clock
         self._started = clock()
+        self._stopped_s: float | None = None
 
     @contextmanager
     def left_out(self) -> Iterator[None]:
-        """Time spent inside is nobody's."""
+        """Time spent inside is nobody's: the watch stands still, for other threads too."""
         started = self._clock()
+        self._stopped_s = started
         try:
             yield
         finally:
             self._started += self._clock() - started
+            self._stopped_s = None
 
     @property
     def elapsed_s(self) -> float:
-        return self._used_s + self._clock() - self._started
+        stopped_s = self._stopped_s
+        return self._used_s + (self._clock() if stopped_s is None else stopped_s) - self._started

@@ -27,11 +27,17 @@ class DriverLock:
             holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)
             raise BusyError(
-                f"campaign {campaign_id} is driven by another server (process {holder or 'unknown'}); end that one, or "
-                "talk to it"
+                f"campaign {campaign_id} is driven by another one, process {holder or 'unknown'}; end that one, or wait "
+                "for it, or talk to it when it is a server"
             ) from error
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def __enter__(self) -> DriverLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def release(self) -> None:
         """May be called twice. The file stays: removing it would let two processes hold two files of one name."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from kernelevolve.campaign.budget import Clock, Stopwatch
 from kernelevolve.campaign.listeners import Listener
-from kernelevolve.errors import RecordError
+from kernelevolve.errors import KernelEvolveError, MachineError, RecordError
 from kernelevolve.model.events import Event, Opened, Sealed, Settings
 from kernelevolve.search.tree import Tree
 from kernelevolve.store.base import Store
@@ -17,12 +18,15 @@ SMALLEST_ALPHA = 1e-3
 
 
 class Journal:
-    """Holds the tree of a campaign and keeps it equal to the store."""
+    """Holds the tree of a campaign and keeps it equal to the store. Several threads may record; who reads the tree and
+    decides by what it finds holds `lock` meanwhile."""
 
     def __init__(self, *, store: Store, campaign_id: str, listeners: Sequence[Listener], clock: Clock) -> None:
         self._store = store
         self._campaign_id = campaign_id
         self._listeners = tuple(listeners)
+        self._shut = ""
+        self.lock = threading.RLock()
         self.tree = Tree(store.read(campaign_id))
         self.stopwatch = Stopwatch(used_s=self.tree.elapsed_s, clock=clock)
 
@@ -57,14 +61,37 @@ class Journal:
             used += same and any(isinstance(event, Sealed) for event in events)
         return max(ALPHA * 0.5**used, SMALLEST_ALPHA)
 
+    @property
+    def shut(self) -> bool:
+        return bool(self._shut)
+
+    def shut_down(self, why: str) -> None:
+        """Nothing is recorded any more: what a thread left behind brings afterwards comes too late."""
+        with self.lock:
+            self._shut = self._shut or why
+
+    def as_of(self, seq: int) -> Tree:
+        """The tree as it was when the campaign had `seq` events."""
+        return Tree(self._store.read(self._campaign_id)[:seq])
+
     def record(self, *events: Event) -> None:
-        """All of `events` or none."""
-        self._store.append(self._campaign_id, events)
-        for event in events:
-            self.tree.append(event)
-            for listener in self._listeners:
-                listener.on_event(event)
+        """All of `events` or none. After a failure of the store, which may have come before or after the events were
+        kept, nothing more is recorded: only a new reading of the store tells where the campaign stands. Raises
+        MachineError once the journal is shut."""
+        with self.lock:
+            if self._shut:
+                raise MachineError(f"nothing can be recorded any more: {self._shut}")
+            try:
+                self._store.append(self._campaign_id, events)
+            except KernelEvolveError as error:
+                self._shut = f"the store failed: {error}"
+                raise
+            for event in events:
+                self.tree.append(event)
+                for listener in self._listeners:
+                    listener.on_event(event)
 
     def say(self, text: str) -> None:
-        for listener in self._listeners:
-            listener.on_status(text)
+        with self.lock:
+            for listener in self._listeners:
+                listener.on_status(text)

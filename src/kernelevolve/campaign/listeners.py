@@ -8,8 +8,9 @@ from kernelevolve.model.events import Event
 
 
 class Listener(Protocol):
-    """Called from the campaign's thread, in order. What a listener raises ends the run (the campaign can be resumed).
-    Events of earlier runs are not repeated: read them from the store."""
+    """Called one at a time and in order, though not always from the same thread: what calls to models cost is recorded
+    where they are made. What a listener raises ends the run (the campaign can be resumed). Events of earlier runs are
+    not repeated: read them from the store."""
 
     def on_event(self, event: Event) -> None:
         """`event` is in the store already."""

@@ -6,13 +6,18 @@ import hashlib
 import random
 
 
-def move_seed(seed: int, step: int, attempt: int) -> int:
-    """For the proposer. A function of its arguments only."""
-    return int(_digest("propose", seed, step, attempt)[:15], 16)
+def move_seed(seed: int, number: int, attempt: int = 0) -> int:
+    """For the proposer, about a question or a step. A function of its arguments only."""
+    return int(_digest("propose", seed, number, attempt)[:15], 16)
 
 
-def policy_rng(seed: int, step: int, attempt: int) -> random.Random:
-    return random.Random(_digest("policy", seed, step, attempt))
+def policy_rng(seed: int, number: int, attempt: int = 0) -> random.Random:
+    return random.Random(_digest("policy", seed, number, attempt))
+
+
+def inject_rng(seed: int, ask: int, n_proposed: int) -> random.Random:
+    """Decides whether a draft is written by the proposer or taken from an earlier campaign."""
+    return random.Random(_digest("inject", seed, ask, n_proposed))
 
 
 def job_secret(campaign_secret: str, level: str) -> str:

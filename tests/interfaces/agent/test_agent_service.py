@@ -192,7 +192,7 @@ def test_two_servers_cannot_drive_one_campaign(service: Service, agent: Session,
     with Closing(Service(workshop(tmp_path))) as other:
         kind, message = session(other).error("get_brief", campaign=campaign)
         assert kind == "busy"
-        assert "another server" in message
+        assert "driven by another one" in message
         service.close()
         session(other).ok("get_brief", campaign=campaign)
 
