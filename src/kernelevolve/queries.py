@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from kernelevolve.errors import RecordError, UsageError
 from kernelevolve.model.events import Opened
+from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Verdict
 from kernelevolve.search.tree import Node, Tree
 from kernelevolve.store.base import NodeRow, Store
+from kernelevolve.store.near import NearWinner, near_campaigns, near_winners
+
+__all__ = ["NearWinner", "near_winners"]  # found below the campaign's layer, which starts from them
 
 PENDING = "pending"
 DUPLICATE = "duplicate"
@@ -54,6 +58,39 @@ def load_tree(store: Store, campaign: str) -> Tree:
 def best_rows(store: Store, campaign: str, *, limit: int = 10) -> list[NodeRow]:
     """The best correct nodes by lower bound, without reading all events."""
     return store.nodes(store.resolve(campaign), best_first=True, limit=limit)
+
+
+def best_everywhere(store: Store, task: Task, platform: str, *, limit: int = 10) -> list[tuple[str, NodeRow]]:
+    """(campaign, node): the best nodes over all campaigns on the task and on near ones, highest lower bound first."""
+    found = [
+        (row.id, node)
+        for row in near_campaigns(store, task, platform)
+        for node in store.nodes(row.id, best_first=True, limit=limit)
+    ]
+    return sorted(found, key=lambda entry: (-(entry[1].score or 0.0), entry[0], entry[1].step))[:limit]
+
+
+def best_ancestor(store: Store, campaign: str, step: int) -> NodeRow | None:
+    """The best measured node above `step` on its lineage, of equals the oldest; None when none was measured."""
+    above = store.lineage(store.resolve(campaign), step)[:-1]
+    return max((row for row in above if row.score is not None), key=lambda row: row.score or 0.0, default=None)
+
+
+def siblings(store: Store, campaign: str, step: int, *, limit: int = 10) -> list[NodeRow]:
+    """The best other children of `step`'s first parent; of a draft the other drafts."""
+    campaign_id = store.resolve(campaign)
+    parent = store.lineage(campaign_id, step)[-1].parent
+    rows = store.children(campaign_id, [parent], limit=limit + 1)[parent].rows
+    return [row for row in rows if row.step != step][:limit]
+
+
+def tree_as_of(store: Store, campaign: str, *, seq: int | None = None, step: int | None = None) -> Tree:
+    """The tree as it was: after the first `seq` events, or just before `step` was proposed, which is what the policy
+    could know when it chose. Raises UsageError."""
+    campaign_id = store.resolve(campaign)
+    if step is not None:
+        seq = store.lineage(campaign_id, step)[-1].born
+    return Tree(store.read(campaign_id, 0, seq))
 
 
 def node_of_step(tree: Tree, step: int) -> Node:

@@ -76,12 +76,12 @@ class Record:
 
     def lineage(self, step: int) -> list[int]:
         """From the first ancestor to `step`, along first parents."""
-        path: list[int] = []
+        path: dict[int, None] = {}
         current: int | None = step
         while current is not None and current in self.rows and current not in path:
-            path.append(current)
+            path[current] = None
             current = self.rows[current].parent
-        return path[::-1]
+        return list(path)[::-1]
 
     def children(self) -> dict[int | None, list[int]]:
         """Parent step (None for drafts) -> steps born from it, in order. An unknown parent counts as None."""

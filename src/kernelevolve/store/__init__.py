@@ -11,16 +11,23 @@ from typing import cast
 
 from kernelevolve.errors import UnknownNameError
 from kernelevolve.store.base import Store
+from kernelevolve.store.place import store_url
 
 STORES = {
     "sqlite": "kernelevolve.store.sqlite:SqliteStore",
     "memory": "kernelevolve.store.memory:MemoryStore",
+    "postgresql": "kernelevolve.store.postgres:PostgresStore",
 }
 
 
-def open_store(folder: Path, *, backend: str = "sqlite") -> Store:
-    """Open the store in `folder`, made when missing. Raises UsageError, RecordError (a newer schema), MachineError."""
+def open_store(place: Path | str, *, backend: str = "") -> Store:
+    """Open the store at `place`, made when missing: a folder, or postgresql://... for one that many hosts share.
+    `backend` is a name of STORES; empty: what `place` looks like. Raises UsageError, RecordError (a newer schema),
+    MachineError."""
+    url = store_url(place)
+    backend = backend or ("postgresql" if url else "sqlite")
     if backend not in STORES:
         raise UnknownNameError("store", backend, tuple(STORES))
     module, _, attribute = STORES[backend].partition(":")
-    return cast(Store, getattr(import_module(module), attribute)(folder))
+    make = getattr(import_module(module), attribute)
+    return cast(Store, make(url or str(place)) if backend == "postgresql" else make(Path(place)))

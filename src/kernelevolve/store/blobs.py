@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from kernelevolve.errors import MachineError, RecordError, UsageError
@@ -22,21 +23,29 @@ class BlobFolder:
 
     def put(self, data: bytes) -> str:
         name = hashlib.sha256(data).hexdigest()
-        path = self._path(name)
-        if path.exists():
-            return name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-            _sync_folder(path.parent)
-        except OSError as error:
-            raise MachineError(f"cannot write blob {path}: {error}") from error
+        self.put_all({name: data})
         return name
+
+    def put_all(self, blobs: Mapping[str, bytes]) -> None:
+        """Every one of `blobs`, already named by its content; each folder is synced once."""
+        fresh: set[Path] = set()
+        for name, data in blobs.items():
+            path = self._path(name)
+            if path.exists():
+                continue
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(temporary).replace(path)
+            except OSError as error:
+                raise MachineError(f"cannot write blob {path}: {error}") from error
+            fresh.add(path.parent)
+        for folder in fresh:
+            _sync_folder(folder)
 
     def get(self, name: str) -> bytes:
         path = self._path(name)
@@ -58,8 +67,11 @@ class BlobFolder:
 
 def _sync_folder(folder: Path) -> None:
     """A rename is only on the disk when its folder is."""
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise MachineError(f"cannot write blobs to {folder}: {error}") from error

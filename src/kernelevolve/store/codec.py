@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import ValidationError
@@ -24,6 +25,18 @@ def to_body(event: Event, put: Callable[[bytes], str]) -> str:
     return canonical_json(data)
 
 
+def to_bodies(events: Iterable[Event]) -> tuple[list[str], dict[str, bytes]]:
+    """The bodies of all of `events`, and the blobs they refer to, by name."""
+    blobs: dict[str, bytes] = {}
+
+    def keep(data: bytes) -> str:
+        name = hashlib.sha256(data).hexdigest()
+        blobs[name] = data
+        return name
+
+    return [to_body(event, keep) for event in events], blobs
+
+
 def from_body(body: str, get: Callable[[str], bytes]) -> Event:
     """The event `to_body` was given. Raises RecordError."""
     try:
@@ -34,5 +47,5 @@ def from_body(body: str, get: Callable[[str], bytes]) -> Event:
         return event_from_json(canonical_json(data))
     except ValidationError as error:
         raise RecordError(f"a stored event is not what its schema says: {explain(error)}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"a stored event cannot be read: {error!r}") from error

@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, create_engine, event, insert, select, text, update
-from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from kernelevolve.errors import MachineError, RecordError
-from kernelevolve.model.events import Closed, Event, Judged, Opened, Proposed
-from kernelevolve.model.verdict import Outcome
-from kernelevolve.store.base import CampaignRow, NodeRow
+from kernelevolve.errors import MachineError, RecordError, UsageError
 from kernelevolve.store.blobs import BlobFolder
-from kernelevolve.store.codec import from_body, to_body
 from kernelevolve.store.filesystem import refuse_network_folder
-from kernelevolve.store.rules import (
-    RandomBytes,
-    closed_campaign,
-    new_campaign_id,
-    node_judged,
-    node_of,
-    pick_campaign,
-    repeated_event,
-    slot_of,
-    step_needed,
-    unknown_campaign,
-    unproposed_step,
-)
-from kernelevolve.store.schema import HEAD, CampaignTable, EventTable, NodeTable
+from kernelevolve.store.rules import RandomBytes
+from kernelevolve.store.schema import HEAD
+from kernelevolve.store.sql import SqlStore
 from kernelevolve.store.upgrade import refuse_newer, schema_version, upgrade
 
 FILE_NAME = "kernelevolve.db"
 BUSY_TIMEOUT_S = 60
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """`folder` is made when missing. The database file is readable by its owner only: it holds the secrets."""
 
-    def __init__(self, folder: Path, *, random_bytes: RandomBytes = os.urandom) -> None:
-        self._random_bytes = random_bytes
+    def __init__(
+        self, folder: Path, *, random_bytes: RandomBytes = os.urandom, clock: Callable[[], float] = time.time
+    ) -> None:
+        super().__init__(random_bytes=random_bytes, clock=clock)
         self._path = folder / FILE_NAME
         self._blobs = BlobFolder(folder / "blobs")
         self._engine = create_engine(f"sqlite:///{self._path}", connect_args={"timeout": BUSY_TIMEOUT_S})
@@ -53,107 +41,8 @@ class SqliteStore:
         event.listen(self._engine, "begin", _begin)
         self._prepare_file(folder)
 
-    def open_campaign(self, opened: Opened) -> str:
-        with self._transaction(write=True) as connection:
-
-            def taken(name: str) -> bool:
-                return connection.scalar(select(CampaignTable.number).where(CampaignTable.id == name)) is not None
-
-            campaign_id = new_campaign_id(opened, self._random_bytes, taken)
-            row = {
-                "id": campaign_id,
-                "task_name": opened.task.name,
-                "created": opened.time,
-                "secret": self._random_bytes(32).hex(),
-                "n_events": 0,
-                "closed": False,
-            }
-            connection.execute(insert(CampaignTable).values(row))
-            self._append(connection, campaign_id, [opened], [to_body(opened, self._blobs.put)])
-        return campaign_id
-
-    def append(self, campaign_id: str, events: Sequence[Event]) -> None:
-        # Blobs first: they must be on the disk before a row refers to them, and writing them needs no lock.
-        bodies = [to_body(event, self._blobs.put) for event in events]
-        with self._transaction(write=True) as connection:
-            self._append(connection, campaign_id, events, bodies)
-
-    def read(self, campaign_id: str, start: int = 0) -> list[Event]:
-        with self._transaction() as connection:
-            number = self._campaign(connection, campaign_id).number
-            found = select(EventTable.body).where(EventTable.campaign == number, EventTable.seq >= start)
-            bodies = connection.scalars(found.order_by(EventTable.seq)).all()
-        return [from_body(body, self._blobs.get) for body in bodies]
-
-    def nodes(
-        self, campaign_id: str, *, best_first: bool = False, start: int = 0, limit: int | None = None
-    ) -> list[NodeRow]:
-        with self._transaction() as connection:
-            number = self._campaign(connection, campaign_id).number
-            wanted = select(NodeTable).where(NodeTable.campaign == number)
-            if best_first:
-                wanted = wanted.where(NodeTable.low.is_not(None), NodeTable.same_as.is_(None))
-                wanted = wanted.order_by(NodeTable.low.desc(), NodeTable.step)
-            else:
-                wanted = wanted.order_by(NodeTable.step)
-            rows = connection.execute(wanted.offset(start).limit(limit)).all()
-        return [_node_row(row) for row in rows]
-
-    def campaigns(self) -> list[CampaignRow]:
-        table = CampaignTable
-        wanted = select(table.id, table.task_name, table.created, table.n_events, table.closed).order_by(table.number)
-        with self._transaction() as connection:
-            return [CampaignRow(**row._mapping) for row in connection.execute(wanted)]
-
-    def resolve(self, prefix: str) -> str:
-        return pick_campaign(prefix, self.campaigns())
-
-    def secret(self, campaign_id: str) -> str:
-        with self._transaction() as connection:
-            return str(self._campaign(connection, campaign_id).secret)
-
-    def put_blob(self, data: bytes) -> str:
-        return self._blobs.put(data)
-
-    def get_blob(self, sha256: str) -> bytes:
-        return self._blobs.get(sha256)
-
-    def _append(self, connection: Connection, campaign_id: str, events: Sequence[Event], bodies: Sequence[str]) -> None:
-        campaign = self._campaign(connection, campaign_id)
-        closed = campaign.closed
-        for seq, (each, body) in enumerate(zip(events, bodies, strict=True), start=campaign.n_events):
-            if closed:
-                raise closed_campaign(campaign_id)
-            row = {"campaign": campaign.number, "seq": seq, "kind": each.kind, "slot": slot_of(each), "body": body}
-            try:
-                connection.execute(insert(EventTable).values(row))
-            except IntegrityError as error:
-                raise repeated_event(campaign_id, each) from error
-            self._project(connection, campaign, each)
-            closed = isinstance(each, Closed)
-        counted = {"n_events": campaign.n_events + len(events), "closed": closed}
-        connection.execute(update(CampaignTable).where(CampaignTable.number == campaign.number).values(counted))
-
-    def _project(self, connection: Connection, campaign: Row[Any], event: Event) -> None:
-        step = step_needed(event)
-        here = (NodeTable.campaign == campaign.number, NodeTable.step == step)
-        if isinstance(event, Proposed):
-            values = _node_values(node_of(event))
-            connection.execute(insert(NodeTable).values(campaign=campaign.number, **values))
-        elif step is not None:
-            row = connection.execute(select(NodeTable).where(*here)).one_or_none()
-            if row is None:
-                raise unproposed_step(campaign.id, event, step)
-            if isinstance(event, Judged):
-                values = _node_values(node_judged(_node_row(row), event))
-                connection.execute(update(NodeTable).where(*here).values(values))
-
-    @staticmethod
-    def _campaign(connection: Connection, campaign_id: str) -> Row[Any]:
-        row = connection.execute(select(CampaignTable).where(CampaignTable.id == campaign_id)).one_or_none()
-        if row is None:
-            raise unknown_campaign(campaign_id)
-        return row
+    def _now_s(self, connection: Connection) -> float:
+        return self._clock() if self._clock else time.time()
 
     @contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[Connection]:
@@ -178,11 +67,29 @@ class SqliteStore:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with self._transaction() as connection:
                 version = schema_version(connection)
-            refuse_newer(version, self._path)
+            refuse_newer(version, str(self._path))
             if version != HEAD:
+                if version is not None:
+                    self._back_up(version)
                 self._migrate()
         finally:
             os.close(lock)
+
+    def _back_up(self, version: str) -> None:
+        """A copy beside the file, as it was, before anything is changed. Blobs are never changed, so they need none.
+        An earlier copy of that version is kept: it may be of a migration that failed half-way for another reason."""
+        path = self._path.with_name(f"{FILE_NAME}.before-{HEAD}-was-{version}")
+        if path.exists():
+            return
+        partial = path.with_name(f"{path.name}.partial")
+        try:
+            partial.unlink(missing_ok=True)
+            os.close(os.open(partial, os.O_CREAT | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(self._path)) as source, closing(sqlite3.connect(partial)) as target:
+                source.backup(target)
+            partial.replace(path)
+        except (OSError, sqlite3.Error) as error:
+            raise MachineError(f"cannot copy {self._path} before migrating, so nothing was done: {error}") from error
 
     def _migrate(self) -> None:
         try:
@@ -193,7 +100,13 @@ class SqliteStore:
         except OperationalError as error:
             raise MachineError(f"{self._path}: {error.orig}") from error
         with self._transaction(write=True) as connection:
-            upgrade(connection)
+            upgrade(connection, self._blob_if_there)
+
+    def _blob_if_there(self, name: str) -> bytes | None:
+        try:
+            return self._blobs.get(name)
+        except (UsageError, RecordError):
+            return None
 
 
 def _prepare_connection(connection: Any, _record: ConnectionPoolEntry) -> None:
@@ -204,36 +117,10 @@ def _prepare_connection(connection: Any, _record: ConnectionPoolEntry) -> None:
     # use of the sealed shapes must not be forgotten in a power failure.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # In KiB, taken when needed: of a million nodes the tops of the indices should stay in memory.
+    connection.execute("PRAGMA cache_size = -65536")
 
 
 def _begin(connection: Connection) -> None:
     # IMMEDIATE: a writer waits for its turn here. A reader that turns writer later would fail without waiting.
     connection.execute(text("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN"))
-
-
-def _node_values(row: NodeRow) -> dict[str, Any]:
-    return {
-        "step": row.step,
-        "candidate_id": row.candidate_id,
-        "operator": row.operator,
-        "parents": json.dumps(row.parents),
-        "outcome": row.outcome.value if row.outcome else None,
-        "same_as": row.same_as,
-        "speedup": row.speedup,
-        "low": row.low,
-        "high": row.high,
-    }
-
-
-def _node_row(row: Row[Any]) -> NodeRow:
-    return NodeRow(
-        step=row.step,
-        candidate_id=row.candidate_id,
-        operator=row.operator,
-        parents=tuple(json.loads(row.parents)),
-        outcome=Outcome(row.outcome) if row.outcome else None,
-        same_as=row.same_as,
-        speedup=row.speedup,
-        low=row.low,
-        high=row.high,
-    )

@@ -17,15 +17,23 @@ POLL_S = 4.0
 
 def agent(
     verb: Annotated[
-        str, typer.Argument(help="tasks, open_campaign, get_brief, propose, job, ...; `help` prints the agent's page.")
+        str,
+        typer.Argument(
+            help="tasks, open_campaign, get_brief, propose, ...; `help` prints the agent's page, `stop` ends the server."
+        ),
     ],
     arguments: Annotated[
-        str, typer.Argument(help="The verb's arguments as a JSON object; - reads it from standard input.")
+        str,
+        typer.Argument(
+            help="The verb's arguments as a JSON object; - reads it from standard input. With help: a verb."
+        ),
     ] = "{}",
     as_json: Annotated[bool, typer.Option("--json", help="Answers are JSON in any case; taken for uniformity.")] = True,
     files: Annotated[
         list[Path] | None,
-        typer.Option("--file", help="With propose: a source file of the candidate. May be repeated.", metavar="FILE"),
+        typer.Option(
+            "--file", help="With propose: a source file, called by its base name. May be repeated.", metavar="FILE"
+        ),
     ] = None,
     wait_s: Annotated[
         float, typer.Option("--wait-s", min=0, help="With propose, evaluate, job, finish: poll until done, so long.")
@@ -47,11 +55,14 @@ def agent(
     from kernelevolve.interfaces.cli.border import MACHINE, OK, USAGE
 
     if verb == "help":
-        from importlib.resources import files as packaged
+        from kernelevolve.interfaces.agent.helping import agents_page, verb_page
 
-        print(packaged("kernelevolve.interfaces.agent").joinpath("AGENTS.md").read_text(encoding="utf-8"))
+        print(agents_page() if arguments == "{}" else verb_page(arguments))
         return OK
     folder_only(store)
+    if verb == "stop":
+        print(json.dumps(Client(store.resolve()).stop()))
+        return OK
     given = _given(arguments, files or [])
     folders = tuple(str(folder.resolve()) for folder in tasks or [Path.cwd()])
     more = tuple(word for folder in folders for word in ("--tasks", folder))

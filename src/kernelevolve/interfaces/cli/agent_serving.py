@@ -67,7 +67,9 @@ def run_http(workshop: Workshop, served: Served) -> int:
     with (
         _terminated_like_interrupted(),
         closing(Service(workshop)) as service,
-        HttpServer(service, token=served.token, host=served.host, port=served.port) as server,
+        HttpServer(
+            service, token=served.token, host=served.host, port=served.port, may_be_stopped=served.state is not None
+        ) as server,
     ):
         if served.state is not None:
             write_state(served.state, ServerState(port=server.port, pid=os.getpid(), token=served.token))

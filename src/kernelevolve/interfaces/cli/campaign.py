@@ -37,9 +37,10 @@ def show_campaign(
     from kernelevolve.interfaces.cli.output import emit
     from kernelevolve.interfaces.cli.session import read_record
     from kernelevolve.interfaces.cli.summary import Results, render_summary, summary_data
+    from kernelevolve.store.place import working_folder
 
     record = read_record(store, campaign)
-    folder = store / record.campaign_id
+    folder = working_folder(store) / record.campaign_id
     best = next((path for path in sorted(folder.glob("best*")) if record.winner), None)
     files = Results(best=best, report=folder / "report.html")
     emit("campaign.show", as_json, summary_data(record, files), lambda console: render_summary(record, files, console))

@@ -55,11 +55,20 @@ def _language_checks(platform: str) -> list[Check]:
 
 
 def _store_check(folder: Path) -> Check:
-    """Whether campaigns can be kept there; nothing is created."""
+    """Whether campaigns can be kept there; nothing is created in a folder, the tables in a database."""
     import os
 
+    from kernelevolve.errors import KernelEvolveError
     from kernelevolve.platforms.base import Check
+    from kernelevolve.store import open_store
+    from kernelevolve.store.place import store_url
 
+    if store_url(folder):
+        try:
+            open_store(folder)
+        except KernelEvolveError as error:
+            return Check(name="store", ok=False, detail=str(error), fix="check the server and its address in --store")
+        return Check(name="store", ok=True, detail="the PostgreSQL server answers", fix="")
     place = folder.absolute()
     while not place.exists():
         place = place.parent

@@ -10,17 +10,22 @@ import typer
 
 from kernelevolve import __version__
 from kernelevolve.interfaces.cli import (
+    agent,
+    archive,
     build,
     campaign,
     diff,
     doctor,
     evaluate,
     export,
+    lineage,
     profile,
+    record,
     report,
     resume,
     run,
     selftest,
+    serve,
     task,
     toolchain,
     tree,
@@ -34,7 +39,8 @@ app = typer.Typer(
 )  # fmt: skip
 for command in (
     run.run, resume.resume, evaluate.evaluate, tree.tree, diff.diff, report.report, export.export, doctor.doctor,
-    selftest.selftest, build.build, profile.profile,
+    selftest.selftest, build.build, profile.profile, record.record, serve.serve, agent.agent,
+    archive.archive, archive.unarchive, lineage.lineage,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(task.app, name="task")

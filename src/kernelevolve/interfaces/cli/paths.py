@@ -135,9 +135,10 @@ def drive_family(
 def _end(store: Store, path: ShapePath, campaign_id: str, folder: Path, reason: str) -> dict[str, Any]:
     from kernelevolve.interfaces.cli.summary import summary_data, write_results
     from kernelevolve.interfaces.record import load_record
+    from kernelevolve.store.place import working_folder
 
     record = load_record(store, campaign_id)
-    data = summary_data(record, write_results(record, folder / campaign_id))
+    data = summary_data(record, write_results(record, working_folder(folder) / campaign_id))
     return {"path": path.name, "where": path.where, **data, "reason": reason or data["reason"]}
 
 

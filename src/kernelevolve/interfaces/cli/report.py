@@ -26,9 +26,10 @@ def report(
     from kernelevolve.interfaces.cli.output import emit
     from kernelevolve.interfaces.cli.session import read_record
     from kernelevolve.interfaces.report.build import build_report
+    from kernelevolve.store.place import working_folder
 
     record = read_record(store, campaign)
-    path = output or store / record.campaign_id / "report.html"
+    path = output or working_folder(store) / record.campaign_id / "report.html"
     page = build_report(record).encode("utf-8", errors="replace")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,11 +8,12 @@ from kernelevolve.errors import UsageError
 from kernelevolve.interfaces.record import Record, load_record
 from kernelevolve.store import open_store
 from kernelevolve.store.base import Store
+from kernelevolve.store.place import store_url
 
 
 def existing_store(folder: Path) -> Store:
     """For commands that only read: a missing store is not made. Raises UsageError."""
-    if not folder.is_dir():
+    if store_url(folder) is None and not folder.is_dir():
         raise UsageError(
             f"there is no store at {folder}; choose one with --store, or start with: kernelevolve run TASK"
         )

@@ -13,9 +13,14 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from kernelevolve.interfaces.record import Record, Row
+    from kernelevolve.interfaces.window import Window
 
 N_LEAVES = 2
 """Childless correct nodes shown per parent, the fastest ones; the others are counted."""
+N_SHOWN = 300
+"""Of a tree too large to be read: the best nodes and their ancestors; the others are counted."""
+WIDEST = 160
+"""Columns of the branches before a node; those of a deeper one are cut on the left."""
 
 
 def tree(
@@ -59,13 +64,17 @@ def tree_lines(record: Record, show_all: bool) -> list[Text]:
     """Two columns per generation, so that deep trees stay readable. Iterative: a tree may be deeper than the stack."""
     from rich.text import Text
 
+    from kernelevolve.interfaces.window import window_of
+
     children = record.children()
     spine = set(record.lineage(record.leader.step)) if record.leader else set()
+    window = window_of(record, spine, N_SHOWN)
     lines = [Text(f"{record.opened.task.name}, campaign {record.campaign_id}", style="bold")]
     stack: list[tuple[str, bool, int | Text]] = []
 
     def push(prefix: str, parent: int | None) -> None:
-        items = _items(record, children.get(parent, []), children, spine, show_all)
+        prefix = prefix if len(prefix) <= WIDEST else f"…{prefix[-WIDEST:]}"
+        items = _items(record, children.get(parent, []), children, spine, None if show_all else window, parent or 0)
         stack.extend((prefix, index == len(items) - 1, item) for index, item in reversed(list(enumerate(items))))
 
     push("", None)
@@ -81,17 +90,29 @@ def tree_lines(record: Record, show_all: bool) -> list[Text]:
 
 
 def _items(
-    record: Record, steps: list[int], children: dict[int | None, list[int]], spine: set[int], show_all: bool
+    record: Record,
+    steps: list[int],
+    children: dict[int | None, list[int]],
+    spine: set[int],
+    window: Window | None,
+    parent: int,
 ) -> list[int | Text]:
-    """Below a node: the lineage first, then nodes with children, a few leaves, and a count of the rest."""
+    """Below a node: the lineage first, then nodes with children, a few leaves, and a count of the rest. Without a
+    `window` all there is."""
     from collections import Counter
 
     from rich.text import Text
 
     from kernelevolve.interfaces.wording import times
 
-    if show_all:
+    if window is None:
         return list(steps)
+    if window.hidden:
+        shown: list[int | Text] = sorted(
+            (step for step in steps if step in window.kept), key=lambda s: (s not in spine, s)
+        )
+        n_hidden = window.hidden.get(parent, 0)
+        return [*shown, Text(f"… {n_hidden:,} more", style="dim")] if n_hidden else shown
     kept = [step for step in steps if step in spine or step in children]
     kept.sort(key=lambda step: (step not in spine, step))
     leaves = [record.rows[step] for step in steps if step not in kept]

@@ -87,7 +87,7 @@ def evidence(record: Record, row: Row) -> dict[str, Any]:
         "flags": list(row.candidate.flags),
         "verdicts": {level: verdict.model_dump(mode="json") for level, verdict in verdicts.items() if verdict},
         "machine": record.opened.facts.model_dump(mode="json"),
-        "settings": record.opened.settings.model_dump(mode="json"),
+        "settings": record.opened.settings.to_share().model_dump(mode="json"),
         "task": record.opened.task.model_dump(mode="json"),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -16,6 +16,7 @@ from kernelevolve.interfaces.report.charts import Bars, bars, progress
 from kernelevolve.interfaces.report.failures import failure_message, group_failures
 from kernelevolve.interfaces.report.layout import ROOT, layout_tree
 from kernelevolve.interfaces.report.source import highlight, line_kind, style_sheet, unified_diff
+from kernelevolve.interfaces.window import window_of
 from kernelevolve.interfaces.wording import (
     LANES,
     baseline_title,
@@ -39,6 +40,8 @@ GROUPS = {
 """Outcomes by colour: did not build, did not finish, wrong result."""
 
 N_SHADES = 5
+N_DRAWN = 1500
+"""Nodes drawn of a tree that is too large for a page."""
 N_STORY = 14
 """Rows of the lineage table; of a longer lineage the largest gains are told."""
 
@@ -114,6 +117,11 @@ def _shade(row: Row, top: float) -> str:
 
 def _tree(record: Record, claim: Claim) -> dict[str, object]:
     lineage = record.lineage(claim.row.step) if claim.row else []
+    window = window_of(record, lineage, N_DRAWN)
+    whole, record = (
+        record,
+        replace(record, rows={step: row for step, row in record.rows.items() if step in window.kept}),
+    )
     layout = layout_tree(record, lineage)
     top = max((row.speedup or 1.0 for row in record.rows.values() if row.correct), default=1.0)
     labelled, last = {lineage[-1]} if lineage else set(), 0.0
@@ -128,13 +136,15 @@ def _tree(record: Record, claim: Claim) -> dict[str, object]:
         row = record.rows[step]
         on_lineage = step in lineage
         label = times(row.speedup) if step in labelled and row.speedup else ""
-        tip = f"step {step}: {row.status} {times(row.speedup) if row.speedup else ''}"
+        more = f", {window.hidden[step]:,} more below" if step in window.hidden else ""
+        tip = f"step {step}: {row.status} {times(row.speedup) if row.speedup else ''}{more}"
         marks.append(
             Mark(step=step, x=round(spot.x, 1), y=round(spot.y, 1), leaf=spot.leaf, css=_shade(row, top),
                  on_lineage=on_lineage, label=label, tip=tip)
         )  # fmt: skip
     path = [ROOT, *lineage]
     return {
+        "n_hidden": window.n_hidden, "n_nodes": len(whole.rows),
         "layout": layout, "marks": marks, "root": layout.spots[ROOT], "spots": layout.spots,
         "edges": [(a, b) for a, b in layout.edges if not (a in path and b in path)],
         "spine": list(zip(path, path[1:], strict=False)),
@@ -194,7 +204,7 @@ def _source(record: Record, row: Row | None) -> dict[str, object] | None:
 
 
 def _setting_rows(record: Record, claim: Claim) -> list[tuple[str, str]]:
-    settings, task = record.opened.settings, record.opened.task
+    settings, task = record.opened.settings.to_share(), record.opened.task
     n_user = len(record.opened.user_baselines)
     return [
         ("task", f"{task.name}: {one_line(task.summary)}" if task.summary else task.name),

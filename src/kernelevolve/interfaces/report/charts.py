@@ -12,6 +12,7 @@ from kernelevolve.model.verdict import Timing
 
 WIDTH, HEIGHT = 540.0, 250.0
 NO_FAILURE = ("correct", "duplicate", "pending")
+MOST_DOTS = 2000
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 14.0, 46.0
 
 
@@ -105,8 +106,11 @@ def progress(record: Record, *, by: str) -> Progress | None:
     return Progress(
         title="by candidates" if by == "candidates" else "by search time",
         path=_stepped(points, (place_x(0.0), place_y(1.0))),
-        dots=[_dot(record, row, place_x(position(row)), place_y(max(row.speedup or 1.0, low))) for row in timed],
-        failures=[round(place_x(position(row)), 1) for row, _ in curve if row.status not in NO_FAILURE],
+        dots=[
+            _dot(record, row, place_x(position(row)), place_y(max(row.speedup or 1.0, low)))
+            for row in _thinned(record, timed)
+        ],
+        failures=_apart([place_x(position(row)) for row, _ in curve if row.status not in NO_FAILURE]),
         x_ticks=[Tick(at=place_x(value), label=_amount(value, by)) for value in x_values],
         y_ticks=[Tick(at=place_y(value), label=f"{value:g}×") for value in log_ticks(low / 1.15, high * 1.2)],
         parity_y=place_y(1.0), end_x=points[-1][0], end_y=points[-1][1], end_label=times(curve[-1][1]),
@@ -150,6 +154,24 @@ def log_ticks(low: float, high: float) -> list[float]:
         if len(found) >= 3:
             return found if len(found) <= 9 else found[:: -(-len(found) // 7)]
     return [1.0]
+
+
+def _thinned(record: Record, timed: list[Row]) -> list[Row]:
+    """At most about `MOST_DOTS`, evenly over the search, with every one that set a record and the winner."""
+    every = -(-len(timed) // MOST_DOTS)
+    best, kept = 0.0, []
+    for index, row in enumerate(timed):
+        if index % every == 0 or (row.speedup or 0.0) > best or row is record.winner:
+            kept.append(row)
+        best = max(best, row.speedup or 0.0)
+    return kept
+
+
+def _apart(places: list[float]) -> list[float]:
+    """Ticks of which no two would be drawn at the same place; all of them when they are few."""
+    if len(places) <= MOST_DOTS:
+        return [round(place, 1) for place in places]
+    return sorted({round(2 * place) / 2 for place in places})
 
 
 def _dot(record: Record, row: Row, x: float, y: float) -> Dot:

@@ -51,6 +51,16 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["campaign"], ["campaign.number"], name="fk_node_campaign"),
     )
     op.create_index("ix_node_campaign_low", "node", ["campaign", "low"])
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(
+            "CREATE FUNCTION kernelevolve_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ "
+            "BEGIN RAISE EXCEPTION '%s are append-only', TG_TABLE_NAME; END $$"
+        )
+        op.execute(
+            "CREATE TRIGGER event_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON event "
+            "FOR EACH STATEMENT EXECUTE FUNCTION kernelevolve_append_only()"
+        )
+        return
     for action in ("UPDATE", "DELETE"):
         op.execute(
             f"CREATE TRIGGER event_no_{action.lower()} BEFORE {action} ON event "
