@@ -90,7 +90,8 @@ def test_no_catch_all_modules() -> None:
 @pytest.mark.parametrize(
     ("module", "table"),
     [("tasks", "FORMATS"), ("platforms", "PLATFORMS"), ("toolchains", "TOOLCHAINS"), ("farm", "FARMS"),
-     ("store", "STORES"), ("search", "POLICIES"), ("proposers", "PROPOSERS")],
+     ("store", "STORES"), ("search", "POLICIES"), ("proposers", "PROPOSERS"),
+     ("briefs.knowledge", "KNOWLEDGE")],
 )  # fmt: skip
 def test_every_family_is_a_table_of_names_that_resolve(module: str, table: str) -> None:
     code = (
