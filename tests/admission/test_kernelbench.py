@@ -33,6 +33,7 @@ def test_all_sixteen_are_there() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", VOID, ids=lambda path: path.stem)
 def test_a_void_problem_is_refused_as_shipped(path: Path, tmp_path: Path) -> None:
+    """PE2: among them level 2's 23, 80 and 83, before any search."""
     assert reasons(path, tmp_path, as_shipped=True)
 
 

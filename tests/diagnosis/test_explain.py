@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kernelevolve.diagnosis.explain import explain
+from kernelevolve.diagnosis.explain import about, explain
 from kernelevolve.model.diagnosis import Bottleneck, Diagnosis
 from kernelevolve.model.platform import PlatformFacts
-from kernelevolve.model.verdict import Comparison, Outcome, ShapeTiming, Stage, Timing, Verdict
+from kernelevolve.model.verdict import BUSY, Comparison, Outcome, ShapeTiming, Stage, StageReport, Timing, Verdict
 
 FACTS = PlatformFacts(
     name="cpu", kind="cpu", n_cores=2, l2_bytes=2**20, l3_bytes=32 * 2**20,
@@ -68,6 +68,35 @@ def test_golden(expected: Bottleneck, shapes: list[ShapeTiming]) -> None:
     assert diagnose(*shapes).bottleneck is expected
 
 
+def test_on_a_busy_machine_the_wait_for_a_core_comes_first() -> None:
+    slow = verdict(shape(90_000, CACHE_SET))
+    busy = StageReport(stage=Stage.MEASURE, seconds=1.0, note=f"{BUSY} 7.5")
+    found = explain(slow.model_copy(update={"stages": (busy,)}), FACTS)
+    assert found is not None
+    assert found.bottleneck is Bottleneck.PROCESSOR
+    assert found.advice.startswith("Waiting for the processor")
+    assert "over 100x its memory floor" in found.advice
+    close = verdict(shape(250, CACHE_SET)).model_copy(update={"stages": (busy,)})
+    told = explain(close, FACTS)
+    assert told is not None
+    assert told.bottleneck is Bottleneck.MEMORY
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (1.26, "1.3x"),
+        (0.456, "0.46x"),
+        (47.4, "47x"),
+        (99.7, "over 100x"),
+        (100.0, "over 100x"),
+        (4321.0, "over 1000x"),
+    ],
+)
+def test_ratios_have_two_digits_and_large_ones_are_words(ratio: float, text: str) -> None:
+    assert about(ratio) == text
+
+
 def test_the_copy_rate_follows_the_working_set() -> None:
     just_fits, too_large = shape(1_000, 32 * 2**20), shape(1_000, 32 * 2**20 + 1)
     floors = values(diagnose(just_fits, too_large), "memory_floor")
@@ -111,8 +140,25 @@ def test_one_shape_without_a_floor_is_not_at_the_floor() -> None:
 def test_imbalance_names_the_shapes_and_numbers() -> None:
     diagnosis = diagnose(shape(250, CACHE_SET, speedup=10.0, name=1), shape(250, CACHE_SET, speedup=2.0, name=7))
     assert values(diagnosis, "speedup_spread") == pytest.approx([5.0])
-    assert "N=7 gains 2.00x" in diagnosis.advice
+    assert "N=7 gains 2x" in diagnosis.advice
     assert len(values(diagnosis, "memory_floor")) == 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (9.0, 11.0, Bottleneck.IMBALANCE),
+        (4.0, 24.0, Bottleneck.MEMORY),  # 6x wide, where the two shapes are 5x apart
+        (0.0, 24.0, Bottleneck.MEMORY),
+        (4.5, 22.0, Bottleneck.IMBALANCE),  # 4.9x
+    ],
+)
+def test_what_noise_may_have_made_is_no_imbalance(low: float, high: float, expected: Bottleneck) -> None:
+    fast = shape(250, CACHE_SET, speedup=10.0, name=1)
+    measured = fast.comparisons[0].model_copy(update={"low": low, "high": high})
+    fast = fast.model_copy(update={"comparisons": (measured,)})
+    for shapes in ((fast, shape(250, CACHE_SET, speedup=2.0)), (shape(250, CACHE_SET, speedup=2.0), fast)):
+        assert diagnose(*shapes).bottleneck is expected
 
 
 def test_a_shape_without_a_baseline_is_no_imbalance() -> None:

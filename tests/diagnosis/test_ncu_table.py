@@ -59,6 +59,7 @@ def test_numbers_and_units(text: str, unit: str, value: float, then: str) -> Non
 
 @pytest.mark.parametrize("text", ["n/a", "", "nan", "inf", "(!) n/a", "-", "0x10", "1 (2; 3)"])
 def test_what_is_no_number_is_unknown(text: str) -> None:
+    """PE60"""
     assert ncu.parse(table({"a__b.sum": "byte"}, [("k", {"a__b.sum": text})]))[0].values == {}
 
 
@@ -73,6 +74,7 @@ def test_a_refusal_is_told_in_words() -> None:
 def test_clocks_are_left_alone_and_only_our_ranges_are_profiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PS41"""
     (tmp_path / "ncu").write_text("#!/bin/sh\n")
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))

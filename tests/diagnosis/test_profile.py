@@ -103,6 +103,7 @@ def test_counters_and_code_meet_in_one_diagnosis(look: Look, honest: Candidate) 
 def test_without_ncu_the_code_is_still_explained(
     look: Look, honest: Candidate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PE60"""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     found = look(one=honest)
     reasons = {item.what: item.why for item in found.unknown}

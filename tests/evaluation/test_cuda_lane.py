@@ -142,6 +142,7 @@ def test_more_shared_memory_than_the_usual_limit(judge: Judge) -> None:
 
 
 def test_a_kernel_that_hangs_costs_its_time_limit_and_no_more(judge: Judge) -> None:
+    """PE47, PE48"""
     plan = '[[launch]]\nkernel = "k"\ngrid = ["1", "1", "1"]\nblock = ["1", "1", "1"]\nargs = ["y"]\n'
     hangs = written(source='extern "C" __global__ void k(volatile float* y) { while (y[0] != 1e30f); }', plan=plan)
     assert judged(judge, "relu", hangs, "check").outcome is Outcome.TIMEOUT

@@ -9,6 +9,7 @@ from kernelevolve.evaluation.lane import Lane
 
 
 def test_timing_waits_for_builds_and_holds_new_ones_back() -> None:
+    """PE30"""
     lane, log = Lane(), []
     in_build, go_on = threading.Event(), threading.Event()
 

@@ -66,6 +66,7 @@ def test_noise_alone_is_no_reason(seed: int) -> None:
 
 
 def test_whichever_call_comes_first_does_not_matter() -> None:
+    """PE33: both sides are measured in turns, each first as often as the other."""
     assert difference(lambda n: 1.1 if n % 2 else 1.0) <= QUARANTINE
 
 

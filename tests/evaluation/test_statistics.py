@@ -30,6 +30,7 @@ def test_sign_interval_narrows_with_more_pairs() -> None:
 
 
 def test_equal_sides_are_called_different_in_at_most_5_percent() -> None:
+    """PS40"""
     rng = random.Random(7)
     different = 0
     for trial in range(300):

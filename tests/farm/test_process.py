@@ -36,6 +36,7 @@ class TestProcessFarm(FarmCase):
         farm.close()
 
     def test_a_dead_judge_is_an_error_now_and_replaced_for_the_next_job(self, tmp_path: Path) -> None:
+        """PE51"""
         farm = self.make_farm(tmp_path)
         ticket = farm.submit(self.job())
         assert farm._process is not None

@@ -59,6 +59,7 @@ def test_there_are_at_least_50() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_verdict(name: str, farm: ProcessFarm, row_scale: Task) -> None:
+    """PE59: whatever it does, it has a verdict with a name and a message."""
     verdict: Verdict = farm.submit(job(row_scale, read_candidate(FOLDER / f"{name}.cpp"))).result()
     assert verdict.outcome.value in expected(name), verdict.message
     assert verdict.correct == (verdict.timing is not None)

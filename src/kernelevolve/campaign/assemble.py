@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from kernelevolve.campaign.budget import Clock
@@ -65,6 +67,7 @@ def open_campaign(
         settings=settings,
         facts=facts,
         user_baselines=tuple(user_baselines),
+        judge=judge_version(),
         time=now.astimezone(UTC).isoformat(timespec="seconds"),
     )
     return store.open_campaign(opened)
@@ -93,6 +96,11 @@ def continue_campaign(
         brief_tokens=settings.brief_tokens,
         transcripts=transcripts,
     )
+    if journal.opened.judge not in ("", judge_version()):
+        journal.say(
+            f"opened under judge {journal.opened.judge}, this is {judge_version()}: earlier verdicts were another "
+            "judge's; finalists are measured anew"
+        )
     parts = assemble(settings, cache_dir=cache_dir, tools=tools)
     with closing(parts.farm):
         return run_journal(
@@ -103,6 +111,14 @@ def continue_campaign(
             explain=explain or partial(explain_with_code, cache=cache_dir),
             winners=winners_elsewhere(store, campaign_id, journal.opened),
         )
+
+
+def judge_version() -> str:
+    """Of the installed package, with a hash of the judge's own sources: a change there is another judge."""
+    folder = Path(__file__).parents[1] / "evaluation"
+    sources = sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".cpp", ".h"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    return f"{version('kernelevolve')}+{digest}"
 
 
 def winners_elsewhere(store: Store, campaign_id: str, opened: Opened) -> list[Candidate]:

@@ -51,6 +51,7 @@ class Opened(Value):
     settings: Settings
     facts: PlatformFacts
     user_baselines: tuple[Candidate, ...] = ()
+    judge: str = Field(default="", description="version of the judge: verdicts of two versions are not comparable")
     time: str = Field(description="UTC, ISO 8601")
 
 

@@ -15,7 +15,6 @@ class Limits(Value):
     build_s: float = Field(default=60.0, gt=0)
     call_s: float = Field(default=10.0, gt=0, description="one call of the candidate")
     memory_bytes: int = Field(default=4 * 2**30, gt=0, description="beyond the buffers the judge provides")
-    measure_s: float = Field(default=0.6, gt=0, description="timing budget for all shapes of a screen")
 
 
 def claim_baselines(task: Task) -> tuple[str, ...]:
