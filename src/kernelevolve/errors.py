@@ -5,6 +5,8 @@ KernelEvolveError
 │   ├── TaskError         a task file is wrong; `.faults` has one line per fault
 │   ├── UnknownNameError  a name is in no table; the message lists the known ones
 │   ├── ProposerError     a proposer cannot serve this task; the message says why
+│   ├── ClosedError       the search of a campaign is over: it takes no more candidates
+│   ├── NoisyError        a claim would rest on what a busy machine measured; nothing was begun
 │   ├── SpentError        a limit on money or tokens would be passed; nothing was called
 │   └── ClaimError        another process took the campaign over; nothing was stored
 ├── RecordError           stored text is not what its schema says                              (exit code 4)
@@ -42,6 +44,14 @@ class UnknownNameError(UsageError):
 
 
 class ProposerError(UsageError):
+    pass
+
+
+class ClosedError(UsageError):
+    pass
+
+
+class NoisyError(UsageError):
     pass
 
 

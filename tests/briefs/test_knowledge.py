@@ -114,6 +114,25 @@ def test_every_cause_on_a_gpu_has_a_note(cause: Cause) -> None:
     assert cause.value in text.split("---\n")[1]
 
 
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("convolution register tiles AVX-512", "Register tiles with AVX-512"),
+        ("output channels of a direct convolution", "Direct convolution"),
+        ("GEMM blocking", "Blocking and packing"),
+    ],
+)
+def test_what_one_asks_about_a_product_on_a_cpu_is_found(words: str, title: str) -> None:
+    for platform in ("", "cpu"):
+        assert make_knowledge("shipped").find(Query(platform=platform, words=words), 1)[0].title.endswith(title)
+
+
+def test_what_a_text_is_about_counts_more_than_what_it_mentions(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Caches\n" + "tiles, tiles and tiles again: " * 5)
+    (tmp_path / "b.md").write_text("# Tiles\n" + "they hold sums " * 20)
+    assert [item.title for item in FolderKnowledge(tmp_path).find(Query(words="tiles"), 2)] == ["Tiles", "Caches"]
+
+
 def test_a_situation_becomes_a_question() -> None:
     cases = golden_cases()
     improve = query_of(cases["lineage"])

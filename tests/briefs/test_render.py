@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kernelevolve.briefs.parts import effect
 from kernelevolve.briefs.query import LANGUAGES_OF
 from kernelevolve.briefs.render import MIN_TOKENS, render
 from kernelevolve.briefs.sections import SECTIONS
@@ -15,7 +16,7 @@ from kernelevolve.briefs.tokens import count
 from kernelevolve.campaign.remembering import Counts
 from kernelevolve.errors import UsageError
 from kernelevolve.model.brief import Brief, Lesson, Memory, Move, Operator, Snippet
-from kernelevolve.model.task import SourceFile
+from kernelevolve.model.task import Rule, SourceFile
 from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS
 from tests.briefs.trees import GOLDEN, cpu_campaign, golden_cases, mutate, rendered
 
@@ -116,6 +117,36 @@ def test_ids_are_stable_and_unique() -> None:
     assert set(found.ids) - {"best:3"} <= set(rendered(later.brief(BOTH)).ids)
 
 
+def test_changes_within_the_noise_are_not_called_progress() -> None:
+    parent = cpu_campaign().brief(mutate(4)).parents[0]
+    assert effect(parent).endswith("not distinguishable")
+    apart = parent.model_copy(update={"interval": (1.58, 1.62), "parent_interval": (1.39, 1.41)})
+    assert effect(apart) == "correct, 1.6x [1.58, 1.62], was 1.4x [1.39, 1.41]: +14.3 %"
+
+
+def test_a_busy_machine_is_said() -> None:
+    brief = cpu_campaign().brief(mutate(4))
+    parent = brief.parents[0].model_copy(update={"disturbed": 3.25})
+    assert "this machine is busy: 3.2 other threads" in rendered(brief.model_copy(update={"parents": (parent,)})).text
+
+
+def test_a_task_of_one_size_has_no_others() -> None:
+    brief = cpu_campaign().brief(mutate(4))
+    axes = tuple(axis.model_copy(update={"high": axis.low}) for axis in brief.task.axes)
+    text = rendered(brief.model_copy(update={"task": brief.task.model_copy(update={"axes": axes})})).text
+    assert "The size is fixed" in text
+    assert "not told" not in text
+
+
+def test_of_a_kernelbench_problem_only_the_model_is_shown() -> None:
+    brief = golden_cases()["draft"]
+    files = tuple(SourceFile(path=f"{name}.py", text=f"{name} = 1") for name in ("wrapper", "model", "support"))
+    task = brief.task.model_copy(update={"format": "kernelbench", "files": files})
+    found = rendered(brief.model_copy(update={"task": task}))
+    assert [name for name in found.ids if name.startswith("reference:")] == ["reference:model.py"]
+    assert "its parameters and buffers" in found.text
+
+
 def test_too_small_a_brief_is_refused() -> None:
     with pytest.raises(UsageError, match=str(MIN_TOKENS)):
         render(cpu_campaign().brief(BOTH), tokens=MIN_TOKENS - 1)
@@ -199,6 +230,21 @@ def test_foreign_text_stays_in_its_place(text: str) -> None:
     assert shown == [title for title in titles if title in {item.section for item in found.items}]
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\u2028]", found.text)
     assert found.n_tokens <= 24_000
+
+
+def test_the_contract_answers_what_one_asks_first() -> None:
+    """What may be kept, packed weights, threads, NaN: each in one line, as the judge does it."""
+    brief = cpu_campaign().brief(BOTH)
+    text = rendered(brief).text
+    for line in ("a static or `thread_local` buffer that only grows", "must be packed in every call",
+                 "`OMP_NUM_THREADS` is set", "Floating-point inputs may hold NaN and infinity."):  # fmt: skip
+        assert text.count(line) == 1, line
+    scaled = brief.task.model_copy(update={"rule": Rule(kind="scaled", rtol=1e-5)})
+    text = rendered(brief.model_copy(update={"task": scaled})).text
+    assert "Expect NaN and infinity only where an input's or the operator's description names them" in text
+    integers = tuple(spec.model_copy(update={"dtype": "int64"}) for spec in (*scaled.inputs, *scaled.outputs))
+    whole = brief.task.model_copy(update={"inputs": integers[:-1], "outputs": integers[-1:]})
+    assert "NaN" not in rendered(brief.model_copy(update={"task": whole})).text
 
 
 def test_a_draft_on_a_gpu_explains_two_languages() -> None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kernelevolve.briefs.render import render
 from kernelevolve.campaign.brief import BriefWriter
 from kernelevolve.campaign.changes import MAX_DIFF_LINES, change_of, short_diff
 from kernelevolve.campaign.remembering import Counts
@@ -107,6 +108,21 @@ def test_memory_selects_what_is_remembered(move: Move, wanted: dict[str, list[in
     if move.memory is Memory.SIBLINGS:
         found.pop("failure", None)
     assert found == wanted
+
+
+def test_the_best_elsewhere_says_by_what() -> None:
+    """By the lower end of the interval a sure 2x is before a shaky 3x, which is told as well."""
+    made = cpu_campaign()
+    shaky = sample_verdict(sample_candidate(90), speedup=3.0, spread=0.9)
+    step = made.add(sample_candidate(90), verdict=shaky)
+    best = [item for item in made.brief(mutate(4)).remembered if item.role is Role.BEST]
+    assert [(item.attempt.step, item.why) for item in best] == [
+        (3, "ranks first by the lower end of its interval"),
+        (step, "the highest estimate, which is no proof"),
+    ]
+    text = render(made.brief(mutate(4)), tokens=9000).text
+    assert "- step 3, a new start, ranks first by the lower end of its interval: " in text
+    assert Role.BEST not in {item.role for item in made.brief(mutate(4), counts=Counts(n_best=0)).remembered}
 
 
 def test_the_second_lineage_has_a_role_of_its_own() -> None:

@@ -149,7 +149,7 @@ time.sleep(60)
 
 
 def test_a_killed_driver_is_taken_over(tmp_path: Path) -> None:
-    """Whatever was proposed is judged once, by the one or the other; the lock of the dead holds nobody up."""
+    """PE56: whatever was proposed is judged once, by the one or the other; the lock of the dead holds nobody up."""
     settings = AGENT.model_copy(update={"max_candidates": 50})
     store = open_store(tmp_path)
     campaign = store.open_campaign(sample_opened(settings))

@@ -38,7 +38,8 @@ def test_a_finalist_that_fails_when_judged_again_is_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sealed", "words"), [({2: 0.0}, "failed on the sealed shapes"), ({2: 1.05}, "not faster on the sealed shapes")]
+    ("sealed", "words"),
+    [({2: 0.0}, "failed on the sealed shapes"), ({2: 1.05}, "not clearly faster on the sealed shapes")],
 )
 def test_sealed_shapes_are_used_once_and_decide(sealed: dict[int, float], words: str) -> None:
     closed, _, tree, farm = finish(sealed=sealed)
@@ -51,7 +52,8 @@ def test_sealed_shapes_are_used_once_and_decide(sealed: dict[int, float], words:
 def test_without_a_claim_the_sealed_shapes_stay_unused() -> None:
     closed, _, tree, farm = finish(confirm={2: 1.0, 4: 1.05, 6: 0.9})
     assert (closed.winner, tree.sealed, farm.levels()["sealed"]) == (None, None, 0)
-    assert "no finalist was faster" in closed.reason
+    assert "no finalist was clearly faster" in closed.reason
+    assert "step 4: 1.05x [0.945..1.16], too noisy to prove" in closed.reason
     closed, _, _, _ = finish(confirm={2: 0.0, 4: 0.0, 6: 0.0})
     assert "no finalist was correct" in closed.reason
 
@@ -74,6 +76,23 @@ def test_a_task_without_sealed_shapes_says_so() -> None:
     assert farm.levels()["sealed"] == 0
     assert closed.winner is not None
     assert "no sealed shapes" in closed.reason
+
+
+@pytest.mark.parametrize("sealed", [{}, {2: 1.05}])
+def test_of_a_task_of_one_size_no_sealed_shapes_are_spoken_of(sealed: dict[int, float]) -> None:
+    store = MemoryStore()
+    opened = sample_opened(SETTINGS)
+    axes = tuple(axis.model_copy(update={"low": 100, "high": 100}) for axis in opened.task.axes)
+    shapes = ShapeSets(shown=({"N": 100},), search=({"N": 100},), sealed=({"N": 100},))
+    task = opened.task.model_copy(update={"axes": axes, "shapes": shapes})
+    campaign = store.open_campaign(opened.model_copy(update={"task": task}))
+    judge = judge_by_number({"screen": SCREEN, "sealed": sealed})
+    farm = CountingFarm(lambda job: judge(job).model_copy(update={"task_id": job.task.content_id}))
+    proposer = ListProposer(numbered(1, 2, 3, 4, 5, 6))
+    closed, _, _ = run(store=store, campaign=campaign, settings=SETTINGS, farm=farm, proposer=proposer)
+    assert "the task's one size" in closed.reason
+    assert "sealed shapes" not in closed.reason
+    assert (closed.winner is None) == bool(sealed)
 
 
 def test_the_end_goes_on_where_it_was_cut_off() -> None:

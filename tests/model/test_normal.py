@@ -74,10 +74,38 @@ def test_flags_their_order_language_and_paths_count() -> None:
     others = [
         candidate(CPP, flags=("-DX", "-O2")),
         candidate(CPP),
-        candidate(CPP, path="other.cpp", flags=("-O2", "-DX")),
+        candidate(CPP, path="other.h", flags=("-O2", "-DX")),
         candidate(CPP, language="cuda", flags=("-O2", "-DX")),
     ]
     assert len({normal_id(one) for one in (base, *others)}) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const char* me = __FILE__;",
+        "const char* me = __builtin_FILE();",
+        '#include "k.cpp"\nint a;',
+        "#define AND(a, b) a##b\nconst char* me = AND(__FI, LE__);",
+        "auto me = std::source_location::current();",
+    ],
+)
+def test_a_file_that_could_ask_for_its_name_keeps_it(text: str) -> None:
+    assert normal_id(candidate(text)) != normal_id(candidate(text, path="other.cpp"))
+
+
+def test_the_name_of_the_only_cpp_file_does_not_count() -> None:
+    """PS5: the entry point is found by its prototype."""
+    assert normal_id(candidate(CPP)) == normal_id(candidate(f"// v2\n{CPP}", path="src/other.cpp"))
+    assert normal_id(candidate(CPP)) != normal_id(candidate(CPP, path="other.cc"))
+    assert normal_id(candidate(PYTHON, language="python", path="k.py")) != normal_id(
+        candidate(PYTHON, language="python", path="other.py")
+    )
+    two = candidate(CPP).model_copy(
+        update={"files": (SourceFile(path="k.cpp", text=CPP), SourceFile(path="a.h", text="int b;"))}
+    )
+    renamed = two.model_copy(update={"files": (two.files[0].model_copy(update={"path": "l.cpp"}), two.files[1])})
+    assert normal_id(two) != normal_id(renamed)
 
 
 def test_an_unknown_kind_of_file_is_taken_as_it_stands() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from kernelevolve.briefs.fences import fence, inline
-from kernelevolve.briefs.parts import Part, effect
+from kernelevolve.briefs.parts import Part, busy_text, effect
 from kernelevolve.briefs.tokens import count
 from kernelevolve.model.brief import Attempt, Brief, Remembered, Role
 from kernelevolve.model.diagnosis import Diagnosis, Evidence
@@ -15,6 +15,7 @@ from kernelevolve.model.verdict import CompileMessage
 N_MESSAGES, MESSAGE_CHARACTERS = 20, 600
 MIN_LINES = 8
 """A kernel of which less can be shown is left out."""
+UNITS = {"1": "(ratio)", "x": "times"}
 SUFFIXES = {"cpp": "cpp", "cc": "cpp", "h": "cpp", "cu": "cuda", "cuh": "cuda", "py": "python", "toml": "toml"}
 
 
@@ -67,7 +68,12 @@ def verdict_parts(brief: Brief) -> list[Part]:
     for parent in brief.parents:
         text = f"Step {parent.step}: {effect(parent)}."
         if parent.speedup is not None:
-            text += " Times as fast as the better baseline, geometric mean over shapes that are not told."
+            where = (
+                "at the task's one size" if brief.task.fixed_size else "geometric mean over shapes that are not told"
+            )
+            text += f" Times as fast as the better baseline, {where}, with the 95 % interval."
+        if parent.disturbed:
+            text += f" Note: {busy_text(parent.disturbed)}."
         if parent.message:
             text += f"\n\n{fence(parent.message, 'text')}"
         parts.append(Part(id=f"verdict:{parent.step}", text=text))
@@ -78,7 +84,7 @@ def verdict_parts(brief: Brief) -> list[Part]:
 
 def _diagnosis(step: int, found: Diagnosis) -> str:
     depth = {"verdict": "times and bytes", "static": "machine code", "counters": "the device's counters"}[found.scope]
-    head = f"Why step {step} is not faster: {found.bottleneck.value}"
+    head = f"What bounds step {step}: {found.bottleneck.value}"
     head += f", {found.cause.value}" if found.cause else ""
     head += f"; also {', '.join(cause.value for cause in found.also)}" if found.also else ""
     head += f"; seen from {depth}"
@@ -90,7 +96,7 @@ def _diagnosis(step: int, found: Diagnosis) -> str:
 
 
 def _evidence(item: Evidence) -> str:
-    line = f"- {inline(item.name)}: {item.value:g} {inline(item.unit)}"
+    line = f"- {inline(item.name)}: {item.value:g} {inline(UNITS.get(item.unit, item.unit))}"
     line += f", held against {item.threshold:g}" if item.threshold is not None else ""
     line += f", from {inline(item.source)}" if item.source else ""
     return line + (f"; {inline(item.note)}" if item.note else "")
@@ -139,6 +145,7 @@ def _remembered(brief: Brief, kind: str, roles: Iterable[Role], *, with_diff: bo
 def _line(item: Remembered, *, with_diff: bool) -> str:
     attempt = item.attempt
     start = f"from step {item.parent}" if item.parent is not None else "a new start"
+    start += f", {item.why}" if item.why else ""
     text = f"- step {attempt.step}, {start}: {inline(item.change or 'not said')} -> {effect(attempt)}"
     if attempt.diagnosis is not None:
         text += f"; bound by {(attempt.diagnosis.cause or attempt.diagnosis.bottleneck).value}"

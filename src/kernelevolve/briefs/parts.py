@@ -21,14 +21,33 @@ class Part:
 
 
 def effect(attempt: Attempt) -> str:
-    """ "correct, 1.52x, was 1.40x: +8.6 %"; "wrong"."""
+    """ "correct, 1.52x [1.50, 1.55], was 1.40x [1.38, 1.41]: +8.6 %"; "wrong". Where the intervals overlap the change
+    is called not distinguishable: a number would pass noise off as progress."""
     if attempt.outcome is not Outcome.CORRECT or attempt.speedup is None:
         return attempt.outcome.value.replace("_", " ")
-    said = f"correct, {_times(attempt.speedup)}"
+    said = f"correct, {_times(attempt.speedup)}{_interval(attempt.interval)}"
     if not attempt.parent_speedup:
         return said
-    change = 100 * (attempt.speedup / attempt.parent_speedup - 1)
-    return f"{said}, was {_times(attempt.parent_speedup)}: {change:+.1f} %"
+    said += f", was {_times(attempt.parent_speedup)}{_interval(attempt.parent_interval)}"
+    if _overlap(attempt.interval, attempt.parent_interval):
+        return f"{said}: not distinguishable"
+    return f"{said}: {100 * (attempt.speedup / attempt.parent_speedup - 1):+.1f} %"
+
+
+def busy_text(n_threads: float) -> str:
+    """`n_threads`: other runnable threads while something was timed, on average."""
+    return (
+        f"this machine is busy: {n_threads:.1f} other threads were runnable while this was timed; intervals are wide, "
+        "and what looks slow may have waited for a core"
+    )
+
+
+def _overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]
+
+
+def _interval(found: tuple[float, float] | None) -> str:
+    return f" [{_times(found[0])[:-1]}, {_times(found[1])[:-1]}]" if found else ""
 
 
 def _times(speedup: float) -> str:

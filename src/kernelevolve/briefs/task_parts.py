@@ -9,11 +9,16 @@ from kernelevolve.briefs.fences import fence, inline
 from kernelevolve.briefs.parts import Part
 from kernelevolve.briefs.query import LANGUAGES_OF, languages_of
 from kernelevolve.model.brief import Brief, Operator
-from kernelevolve.model.task import Axis, Rule, Task, TensorSpec
+from kernelevolve.model.task import FLOAT_DTYPES, Axis, Rule, Task, TensorSpec
 from kernelevolve.toolchains.abi import is_scalar, parameter_names, prototype
 
 NOTES = Path(__file__).parent / "languages"
 UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
+N_IN_FLIGHT = 8
+KERNELBENCH_NOTE = (
+    "The operator is `Model(...).forward(...)`. Inputs whose names begin with `p_` are its parameters and buffers: "
+    "`p_conv_weight` is `conv.weight`."
+)
 ASKS = {
     Operator.DRAFT: "Write a new kernel from the task alone.",
     Operator.MUTATE: "Make the current kernel faster; if it is not right, mend it first. Any change is welcome: a "
@@ -52,10 +57,13 @@ def task_parts(brief: Brief) -> list[Part]:
     lines = [f"Operator {inline(task.name)}, entry point {inline(task.entry)}, on {inline(task.platform)}."]
     if task.where:
         lines.append(f"Only this part of its domain is asked for: {inline(task.where)}.")
-    lines += ["", "Axes:", *map(_axis, task.axes), "", "Inputs:", *map(_tensor, task.inputs)]
+    if task.fixed_size:
+        lines.append("Its size is fixed: every call has the sizes below.")
+    lines += ["", "Axes:", *map(_axis, task.axes)] if task.axes else []
+    lines += ["", "Inputs:", *map(_tensor, task.inputs)]
     if task.outputs:
         lines += ["", "Outputs:", *map(_tensor, task.outputs)]
-    lines += ["", f"What is right: {_rule(task.rule)}"]
+    lines += ["", f"What is right: {_rule(task.rule)} {_odd_values(task)}".rstrip()]
     if task.rollout:
         lines.append(
             f"Also over {task.rollout.steps} steps that carry {inline(task.rollout.state)}: the relative error (L2) "
@@ -71,17 +79,23 @@ def task_parts(brief: Brief) -> list[Part]:
 
 
 def reference_parts(brief: Brief) -> list[Part]:
-    """The first file is the one that is loaded."""
+    """The first file is the one that is loaded. Of a KernelBench problem it only calls the second, which is shown."""
+    task, note = brief.task, ""
+    files = task.files
+    if task.format == "kernelbench":
+        files, note = files[1:2] or files, f"{KERNELBENCH_NOTE}\n\n"
     return [
-        Part(id=f"reference:{file.path}", text=f"{inline(file.path)}\n\n{fence(file.text, 'python')}")
-        for file in brief.task.files
+        Part(id=f"reference:{file.path}", text=f"{inline(file.path)}\n\n{note}{fence(file.text, 'python')}")
+        for file in files
     ]
 
 
 def shape_parts(brief: Brief) -> list[Part]:
     shapes = [", ".join(f"{name}={size}" for name, size in shape.items()) for shape in brief.task.shapes.shown]
-    lines = [f"- {shape or 'no free size'}" for shape in dict.fromkeys(shapes)]
+    lines = [f"- {shape or 'the sizes that the inputs are declared with'}" for shape in dict.fromkeys(shapes)]
     told = "Typical of the domain; others, which are not told, are checked and timed as well."
+    if brief.task.fixed_size:
+        told = "The size is fixed: there is no other one."
     return [Part(id="shapes", text="\n".join((*lines, "", told)))]
 
 
@@ -112,6 +126,9 @@ def asked_parts(brief: Brief) -> list[Part]:
         lines.append(f"Write it in another language than before: {inline(move.language)}.")
     if move.avoid:
         lines.append(f"These led nowhere so far; try something else: {', '.join(map(inline, move.avoid))}.")
+    if brief.in_flight:
+        named = ", ".join(inline(each.origin.intent or "not said", 80) for each in brief.in_flight[:N_IN_FLIGHT])
+        lines.append(f"Handed in and not judged yet ({len(brief.in_flight)}), not to be made again: {named}.")
     if brief.remaining is not None:
         lines.append(f"Candidates left in the budget, this one included: {brief.remaining}.")
     return [Part(id="asked", text="\n".join(lines))]
@@ -129,9 +146,22 @@ def _axis(axis: Axis) -> str:
 def _tensor(spec: TensorSpec) -> str:
     kind = "a number" if is_scalar(spec) else f"[{', '.join(spec.dims)}]"
     marks = [", updated in place"] if spec.in_place else []
-    marks += [", the same content from call to call in use"] if spec.static else []
+    marks += (
+        [", a parameter: it may change between calls all the same, so read it in every call"] if spec.static else []
+    )
     return f"- {spec.name}: {spec.dtype} {kind}{''.join(marks)}" + (
         f"; {inline(spec.description)}" if spec.description else ""
+    )
+
+
+def _odd_values(task: Task) -> str:
+    if not any(spec.dtype in FLOAT_DTYPES for spec in (*task.inputs, *task.outputs)):
+        return ""
+    if task.rule.kind == "bitwise":
+        return "Floating-point inputs may hold NaN and infinity."
+    return (
+        "Expect NaN and infinity only where an input's or the operator's description names them, or where numbers grow "
+        "too large for their format; where the right answer is one, yours must be the same."
     )
 
 

@@ -64,6 +64,7 @@ class BriefWriter:
         return Remembered(
             attempt=self._attempt(node),
             role=choice.role,
+            why=choice.why,
             parent=parent,
             change=change_of(node.candidate, before),
             diff=short_diff(node.candidate, before),
@@ -89,14 +90,18 @@ class BriefWriter:
         verdict = node.verdict
         assert verdict is not None
         parent = self._tree.node(node.move.parents[0]).verdict if node.move.parents else None
+        timing, before = verdict.timing, parent.timing if parent else None
         return Attempt(
             step=node.step,
             candidate=node.candidate,
             outcome=verdict.outcome,
             message=self._message(verdict),
             compile_messages=self._hidden.messages(verdict.compile_messages),
-            speedup=verdict.timing.speedup if verdict.timing else None,
-            parent_speedup=parent.timing.speedup if parent and parent.timing else None,
+            speedup=timing.speedup if timing else None,
+            parent_speedup=before.speedup if before else None,
+            interval=(timing.low, timing.high) if timing else None,
+            parent_interval=(before.low, before.high) if before else None,
+            disturbed=verdict.disturbed,
             diagnosis=self._hidden.diagnosis(node.diagnosis),
         )
 

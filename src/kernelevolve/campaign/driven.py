@@ -21,7 +21,7 @@ from kernelevolve.campaign.loop import Explain
 from kernelevolve.campaign.questions import n_at_once
 from kernelevolve.campaign.seeds import policy_rng
 from kernelevolve.campaign.stopping import stop_reason
-from kernelevolve.errors import KernelEvolveError, SpentError, UsageError
+from kernelevolve.errors import ClosedError, KernelEvolveError, SpentError, UsageError
 from kernelevolve.farm.base import Farm
 from kernelevolve.model.brief import Move
 from kernelevolve.model.candidate import Candidate
@@ -42,6 +42,8 @@ class Progress:
 
     state: State
     text: str = ""
+    n_before: int | None = None
+    """Of a queued step: so many are judged before it."""
 
 
 class Driven:
@@ -66,7 +68,7 @@ class Driven:
         self._started: deque[tuple[Node, Started]] = deque()
         self._failed: dict[int, str] = {}
         self._finish: Progress = Progress(state="proposed")
-        self._prepared = self._closing = False
+        self._prepared = self._preparing = self._closing = False
         self._doing = ""
         with self.reading:
             for node in self.tree.pending:  # an earlier run was cut off
@@ -111,12 +113,15 @@ class Driven:
         return self._changed
 
     def ask(self, move: Move | None) -> Written:
-        """A question and its brief; without a move the campaign's policy chooses one. Raises UsageError when the
-        search is over and SpentError when its budget is."""
+        """A question and its brief; without a move the campaign's policy chooses one. Raises ClosedError when the
+        search is over, SpentError when its budget is, and UsageError for a parent that is not judged yet."""
         with self.reading:
             self._searching()
             number = max(self.tree.asks, default=0) + 1
             settings = self._record.journal.settings
+            for step in move.parents if move else ():
+                if self.tree.node(step).pending:
+                    raise UsageError(f"step {step} is not judged yet; wait for its job, or name other parents")
             chosen = move or self._policy.ask(self.tree, policy_rng(settings.seed, number), 1)[0]
             return self._record.asked(chosen, number)
 
@@ -145,9 +150,12 @@ class Driven:
             first = (self._record.original(node) or node).step
             if any(first == other.step for other, _ in self._started):
                 return Progress(state="running", text=self._doing)
+            if self._preparing and self._queue and first == self._queue[0]:
+                return Progress(state="running", text=self._doing)
             if first in self._queue:
                 ahead = self._queue.index(first) + len(self._started)
-                return Progress(state="queued", text=f"{ahead} before it; {self._doing}".rstrip("; "))
+                text = f"{ahead} before it; {self._doing}".rstrip("; ")
+                return Progress(state="queued", text=text, n_before=ahead)
             if first in self._failed:
                 return Progress(state="failed", text=self._failed[first])
             return Progress(state="proposed")
@@ -194,7 +202,7 @@ class Driven:
     def _searching(self, *, of_proposed: bool = False) -> None:
         tree = self.tree
         if tree.closed is not None or tree.confirmed or tree.sealed or self._finish.state in ("queued", "running"):
-            raise UsageError("the search of this campaign is over: see `finish` for its result, or open another")
+            raise ClosedError("the search of this campaign is over: see `finish` for its result, or open another")
         used, most = self.elapsed_s, self._record.journal.settings.max_seconds
         spent = (f"{most:g} s of judging spent" if used >= most else None) if of_proposed else self.spent
         if spent is not None:
@@ -245,13 +253,21 @@ class Driven:
         if not wanted:
             return self._finish_now()
         if not self._prepared:
-            self._judging.prepare()
-            self._prepared = True
+            self._prepare()
         with self._record.counted():
             self._start_some()
             if self._started:
                 self._judge_oldest()
         return None
+
+    def _prepare(self) -> None:
+        """The first verdict waits for this, and its progress says so."""
+        self._preparing = True
+        try:
+            self._judging.prepare()
+        finally:
+            self._preparing = False
+        self._prepared = True
 
     def _start_some(self) -> None:
         while self._queue and len(self._started) < self._n_at_once:

@@ -27,7 +27,7 @@ class DriverLock:
             holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)
             raise BusyError(
-                f"campaign {campaign_id} is driven by another one, process {holder or 'unknown'}; end that one, or wait "
+                f"campaign {campaign_id} is driven by another one, process {holder or 'unknown'}; end that one, wait "
                 "for it, or talk to it when it is a server"
             ) from error
         os.ftruncate(self._file, 0)

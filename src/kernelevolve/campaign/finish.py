@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from kernelevolve.campaign.journal import Journal
 from kernelevolve.campaign.judging import Judging
+from kernelevolve.campaign.noise import undecided, undecided_text
 from kernelevolve.model.events import Closed, Confirmed, Sealed
+from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Timing, Verdict
 from kernelevolve.search.tree import Node, Tree
 
@@ -17,18 +19,24 @@ def finish(journal: Journal, judging: Judging, *, stopped: str) -> Closed:
     champion = _champion(journal.tree)
     if champion is None:
         return _close(journal, None, stopped, _why_no_champion(journal.tree))
-    if not journal.opened.task.shapes.sealed:
+    task = journal.opened.task
+    if not task.shapes.sealed:
         note = f"step {champion.step} confirmed; the task has no sealed shapes, so the claim is for the search shapes"
         return _close(journal, champion.step, stopped, note)
     if journal.tree.sealed is None:
-        journal.say(f"measuring step {champion.step} on the sealed shapes")
+        journal.say(f"measuring step {champion.step} {_where(task)}")
         verdict = judging.verdict(judging.start(champion.candidate, "sealed", alpha=journal.sealed_alpha()))
         journal.record(Sealed(step=champion.step, verdict=verdict, elapsed_s=journal.elapsed_s))
     sealed = journal.tree.sealed
     assert sealed is not None
     if _wins(sealed.verdict):
-        return _close(journal, sealed.step, stopped, f"step {sealed.step} is faster on the sealed shapes")
-    return _close(journal, None, stopped, _why_not_sealed(sealed))
+        return _close(journal, sealed.step, stopped, f"step {sealed.step} is faster {_where(task)}")
+    return _close(journal, None, stopped, _why_not_sealed(sealed, _where(task)))
+
+
+def _where(task: Task) -> str:
+    """With one size there is nothing to keep sealed but the content."""
+    return "at the task's one size, in fresh processes on new content" if task.fixed_size else "on the sealed shapes"
 
 
 def _confirm_finalists(journal: Journal, judging: Judging) -> None:
@@ -66,18 +74,27 @@ def _why_no_champion(tree: Tree) -> str:
         return "no candidate was correct"
     if not any(verdict.correct for verdict in tree.confirmed.values()):
         return "no finalist was correct when judged again"
-    return "no finalist was faster than the baseline when measured again"
+    if open_ones := [verdict for verdict in tree.confirmed.values() if undecided(verdict)]:
+        return undecided_text(open_ones)
+    nearest = max(tree.confirmed.items(), key=lambda item: timing.low if (timing := _timing(item[1])) else 0.0)
+    missed = f"the nearest was step {nearest[0]}: {_missed(nearest[1])}"
+    return f"no finalist was clearly faster than the baseline when measured again; {missed}"
 
 
-def _why_not_sealed(sealed: Sealed) -> str:
+def _missed(verdict: Verdict) -> str:
+    timing = _timing(verdict)
+    assert timing is not None
+    busy = f"; the machine was busy: {verdict.disturbed:.1f} other threads" if verdict.disturbed else ""
+    return f"{timing.speedup:.3g}x [{timing.low:.3g}..{timing.high:.3g}], {timing.shortfall}{busy}"
+
+
+def _why_not_sealed(sealed: Sealed, where: str) -> str:
     """The next finalist is not tried: a second look would make the sealed shapes part of the search."""
-    timing = _timing(sealed.verdict)
-    if timing is None:
-        return f"step {sealed.step} failed on the sealed shapes ({sealed.verdict.outcome.value})"
-    return (
-        f"step {sealed.step} is not faster on the sealed shapes "
-        f"({timing.speedup:.3f}x, interval {timing.low:.3f}..{timing.high:.3f})"
-    )
+    if _timing(sealed.verdict) is None:
+        return f"step {sealed.step} failed {where} ({sealed.verdict.outcome.value})"
+    if undecided(sealed.verdict):
+        return f"step {sealed.step} {where}: {undecided_text([sealed.verdict])}"
+    return f"step {sealed.step} is not clearly faster {where}: {_missed(sealed.verdict)}"
 
 
 def _close(journal: Journal, winner: int | None, stopped: str, outcome: str) -> Closed:

@@ -18,6 +18,8 @@ from kernelevolve.model.brief import Memory, Move, Role
 from kernelevolve.search.tree import Node, Tree
 
 WITH_LINEAGE = (Memory.LINEAGE, Memory.BOTH, Memory.FUSE)
+LOOK = 50
+"""The highest estimate is looked for among so many of the best."""
 WITH_SIBLINGS = (Memory.SIBLINGS, Memory.BOTH)
 
 
@@ -27,7 +29,7 @@ class Counts:
 
     n_lineage: int = 8  # the nearest ancestors, of each parent
     n_siblings: int = 8  # half of them the best, the rest the latest of the others
-    n_best: int = 1
+    n_best: int = 1  # by the search's ranking; the one with the highest estimate comes on top where it is another
     n_failures: int = 4
     n_notes: int = 8
     n_knowledge: int = 4
@@ -37,6 +39,7 @@ class Counts:
 class Choice:
     node: Node
     role: Role
+    why: str = ""  # of the best elsewhere: by what it is the best
 
 
 def remembered(tree: Tree, move: Move, counts: Counts) -> list[Choice]:
@@ -45,10 +48,10 @@ def remembered(tree: Tree, move: Move, counts: Counts) -> list[Choice]:
         return []
     chosen: dict[int, Choice] = {}
 
-    def take(nodes: Iterable[Node], role: Role) -> None:
+    def take(nodes: Iterable[Node], role: Role, why: str = "") -> None:
         for node in nodes:
             if not node.pending and node.step not in chosen:
-                chosen[node.step] = Choice(node=node, role=role)
+                chosen[node.step] = Choice(node=node, role=role, why=why)
 
     parents = [tree.node(step) for step in move.parents]
     ancestors = [tree.lineage(parent.step)[:-1] for parent in parents]
@@ -58,11 +61,24 @@ def remembered(tree: Tree, move: Move, counts: Counts) -> list[Choice]:
         take([parent], Role.PARENT)
     if move.memory in WITH_SIBLINGS:
         take(_siblings(tree, move, counts.n_siblings), Role.SIBLING)
-    elsewhere = (node for node in tree.frontier(counts.n_best + len(chosen)) if node.step not in chosen)
-    take(list(elsewhere)[: counts.n_best], Role.BEST)
+    elsewhere = [node for node in tree.frontier(LOOK + len(chosen)) if node.step not in chosen]
+    take(elsewhere[: counts.n_best], Role.BEST, f"ranks first by {_ranked_by(tree)}")
+    if counts.n_best:
+        take(_highest(elsewhere[:LOOK]), Role.BEST, "the highest estimate, which is no proof")
     known = set(chosen)
     take(_failures(tree, parents, ancestors, known, counts.n_failures), Role.FAILURE)
     return list(chosen.values())
+
+
+def _ranked_by(tree: Tree) -> str:
+    names = [objective.name for objective in tree.ruler.objectives]
+    return " and ".join("the lower end of its interval" if name == "speedup" else name for name in names)
+
+
+def _highest(nodes: list[Node]) -> list[Node]:
+    """The one with the highest speed-up, of equals the first."""
+    timed = [(node.verdict.timing.speedup, node) for node in nodes if node.verdict and node.verdict.timing]
+    return [max(timed, key=lambda pair: pair[0])[1]] if timed else []
 
 
 def _last(nodes: list[Node], n: int) -> list[Node]:

@@ -8,6 +8,7 @@ from kernelevolve.diagnosis import cuda_rules
 from kernelevolve.diagnosis.cuda_classes import Looked, classify
 from kernelevolve.diagnosis.cuda_facts import code_facts, floor_facts
 from kernelevolve.diagnosis.gathered import Facts
+from kernelevolve.diagnosis.roofline import ONE_SIZE
 from kernelevolve.model.diagnosis import Cause, Diagnosis, Evidence
 from kernelevolve.model.kernel_facts import KernelFacts
 from kernelevolve.model.platform import PlatformFacts
@@ -57,4 +58,4 @@ def _share(timing: ShapeTiming, floor: Facts) -> Evidence | None:
 
 
 def _where(timing: ShapeTiming) -> str:
-    return ", ".join(f"{name}={size}" for name, size in timing.shape.items()) or "scalar"
+    return ", ".join(f"{name}={size}" for name, size in timing.shape.items()) or ONE_SIZE

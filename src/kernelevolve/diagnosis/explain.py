@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from kernelevolve.diagnosis.cuda_explain import explain_device
@@ -17,7 +18,10 @@ COMPUTE_SHARE = 0.25
 """Below this share memory cannot be what is waited for."""
 OVERHEAD_US = 30.0
 """Calls this short consist of entering the function and waking threads."""
+BUSY_THREADS, FAR_SHARE = 1.0, 0.1
+"""From so many other runnable threads on, and below this share of the floor, the wait may be for a core."""
 GPU_KINDS = ("cuda",)
+LARGE = 100
 IMBALANCE = 4.0
 """Speed-ups of two shapes this far apart are no longer one result."""
 
@@ -29,7 +33,8 @@ def explain(
     and the kernels' machine code where that is at hand.
 
     Asked in this order, the first that holds is the answer on a CPU: every shape at its memory floor; every call
-    short; one shape far behind the others; no floor to compare with; far above the floor (compute); else memory.
+    short; far above the floor on a busy machine; one shape far behind the others; no floor to compare with; far above
+    the floor (compute); else memory.
     """
     if not verdict.correct or verdict.timing is None or not verdict.timing.shapes:
         return None
@@ -44,6 +49,8 @@ def explain(
         return _at_floor(min(usable, key=_share), evidence)
     if all(line.latency_us < OVERHEAD_US for line in lines):
         return _overhead(max(lines, key=lambda line: line.latency_us), evidence)
+    if verdict.disturbed >= BUSY_THREADS and usable and min(map(_share, usable)) < FAR_SHARE:
+        return _processor(min(usable, key=_share), verdict.disturbed, evidence)
     if spread := _imbalance(shapes, lines):
         return spread.model_copy(update={"evidence": spread.evidence + evidence})
     if not usable:
@@ -70,15 +77,32 @@ def _overhead(line: Roofline, evidence: tuple[Evidence, ...]) -> Diagnosis:
     return Diagnosis(bottleneck=Bottleneck.OVERHEAD, evidence=(limit, *evidence), advice=advice)
 
 
+def _processor(line: Roofline, n_threads: float, evidence: tuple[Evidence, ...]) -> Diagnosis:
+    busy = Evidence(name="other_runnable_threads", value=n_threads, unit="threads", threshold=BUSY_THREADS)
+    advice = (
+        f"Waiting for the processor, first of all: {n_threads:.2g} other threads were runnable while this was timed, "
+        f"and {line.where} takes {about(1 / _share(line))} its memory floor, so measure again on a quiet machine "
+        "before changing the kernel."
+    )
+    return Diagnosis(bottleneck=Bottleneck.PROCESSOR, evidence=(busy, *evidence), advice=advice)
+
+
+def about(ratio: float) -> str:
+    """A ratio to two significant digits: "1.3x", "47x"; larger ones in words: "over 100x", "over 1000x"."""
+    if ratio < LARGE:
+        text = f"{ratio:.2g}x"
+        return text if "e+" not in text else f"over {LARGE}x"
+    return f"over {10 ** int(math.log10(ratio) + 1e-9)}x" if math.isfinite(ratio) else f"over {LARGE}x"
+
+
 def _imbalance(shapes: tuple[ShapeTiming, ...], lines: tuple[Roofline, ...]) -> Diagnosis | None:
-    """Only shapes with a baseline can be compared."""
-    gains = [
-        (timing.against_best.speedup, line) for timing, line in zip(shapes, lines, strict=True) if timing.comparisons
-    ]
+    """Only shapes with a baseline can be compared, and only where noise does not make the difference."""
+    compared = [(timing, line) for timing, line in zip(shapes, lines, strict=True) if timing.comparisons]
+    gains = [(timing.against_best.speedup, line) for timing, line in compared]
     if len(gains) < 2:
         return None
     lowest, highest = min(gains, key=lambda gain: gain[0]), max(gains, key=lambda gain: gain[0])
-    if lowest[0] <= 0 or highest[0] / lowest[0] <= IMBALANCE:
+    if lowest[0] <= 0 or highest[0] / lowest[0] <= max(IMBALANCE, *(_width(timing) for timing, _ in compared)):
         return None
     evidence = (
         Evidence(name="speedup_spread", value=highest[0] / lowest[0], unit="x", note=f"above {IMBALANCE:g} is uneven"),
@@ -86,10 +110,16 @@ def _imbalance(shapes: tuple[ShapeTiming, ...], lines: tuple[Roofline, ...]) -> 
         Evidence(name="highest_speedup", value=highest[0], unit="x", note=highest[1].where),
     )
     advice = (
-        f"{lowest[1].where} gains {lowest[0]:.2f}x where {highest[1].where} gains {highest[0]:.2f}x: give the slow "
+        f"{lowest[1].where} gains {about(lowest[0])} where {highest[1].where} gains {about(highest[0])}: give the slow "
         "shape a path of its own."
     )
     return Diagnosis(bottleneck=Bottleneck.IMBALANCE, evidence=evidence, advice=advice)
+
+
+def _width(timing: ShapeTiming) -> float:
+    """How many times the upper end of a shape's interval is the lower one."""
+    found = timing.against_best
+    return found.high / found.low if found.low > 0 else math.inf
 
 
 def _unknown(lines: tuple[Roofline, ...], evidence: tuple[Evidence, ...]) -> Diagnosis:
@@ -109,7 +139,7 @@ def _memory_or_compute(usable: list[Roofline], evidence: tuple[Evidence, ...]) -
     share = _share(line)
     if share < COMPUTE_SHARE:
         advice = (
-            f"{line.where} takes {1 / share:.1f}x its memory floor: the arithmetic or its latency is what counts, so "
+            f"{line.where} takes {about(1 / share)} its memory floor: the arithmetic or its latency is what counts, so "
             "vectorise, keep more independent work in flight or use both operands from registers."
         )
         return Diagnosis(bottleneck=Bottleneck.COMPUTE, evidence=evidence, advice=advice)

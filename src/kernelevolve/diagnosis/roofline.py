@@ -13,6 +13,9 @@ HIGHEST_SHARE = 1.25
 """A kernel cannot beat the floor. Above this share, which leaves room for noise, the floor itself is wrong: the
 operator touches less than all counted bytes, or the rate was measured on a busy machine."""
 
+ONE_SIZE = "the fixed size"
+"""How the shape of a task without axes is called."""
+
 
 class Roofline(Value):
     """`share` is floor over latency: 1 means that time goes into moving the data and nothing else. `floor_us` and
@@ -33,7 +36,7 @@ class Roofline(Value):
     @property
     def where(self) -> str:
         """The shape as text: "R=64, C=3072"."""
-        return ", ".join(f"{name}={size}" for name, size in self.shape.items()) or "scalar"
+        return ", ".join(f"{name}={size}" for name, size in self.shape.items()) or ONE_SIZE
 
 
 def roofline(timing: ShapeTiming, facts: PlatformFacts) -> Roofline:

@@ -6,7 +6,6 @@ import os
 import random
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Window
 from kernelevolve.evaluation.looking import AnyArena, look
 from kernelevolve.evaluation.stock import Feed
+from kernelevolve.evaluation.strangers import others_running
 from kernelevolve.evaluation.tensors import unwritten
 from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Outcome
@@ -27,7 +27,6 @@ from kernelevolve.model.verdict import Outcome
 Places = np.ndarray[Any, np.dtype[np.int64]]
 SAMPLE_S = 1e-3
 """A sample lasts at least this long where the slots allow: waking the process is then a few per cent of it."""
-STAT = Path("/proc/stat")
 EVICT_BYTES = 128 * 2**20
 """Several times the last-level cache of common machines."""
 GLANCES = 256
@@ -45,15 +44,6 @@ def _beyond_cache() -> Bytes:
 def evict() -> None:
     """Fill the shared cache with something else."""
     _beyond_cache()[::64] += 1
-
-
-def others_running() -> int:
-    """Runnable threads on this machine besides the one that asks. Both sides stand still meanwhile, so these are
-    other people's work. 0 where the kernel does not say."""
-    if not STAT.exists():
-        return 0
-    line = next((line for line in STAT.read_text().splitlines() if line.startswith("procs_running")), "procs_running 1")
-    return max(0, int(line.split()[1]) - 1)
 
 
 def nothing() -> None:
@@ -158,7 +148,7 @@ class Side:
         poison = "poison" in self._defences
         for slot, draw in wanted.items():
             self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task), poison=poison)
-        self.strangers.append(others_running())
+        self.strangers.append(others_running())  # both sides stand still: these are other people's work
         # warm: what was just written is in the cache as far as it fits
         if self._task.objective.cache == "cold":
             evict()

@@ -65,13 +65,16 @@ def _words(record: Record, timing: Timing | None, won: bool) -> tuple[str, str]:
         low = record.summary.low
         found = f"best lower bound {times(low)} {LEVELS[record.summary.level]}" if low else "nothing correct was found"
         return f"{name}: no improvement found, the reference stays", f"{found}; {record.closed.reason}."
-    where = {"sealed": "shapes kept sealed until the end", "confirm": "the search's own shapes"}.get(
-        timing.level, "few pairs"
-    )
+    where = {
+        "sealed": f"{len(timing.shapes)} shapes kept sealed until the end",
+        "confirm": f"{len(timing.shapes)} of the search's own shapes",
+    }.get(timing.level, "few pairs")
+    if record.opened.task.fixed_size:
+        where = "the task's one size, in fresh processes on new content"
     titles = [baseline_title(baseline) for baseline in baseline_names(timing)]
     against = f"the faster of {' and '.join(titles)}" if len(titles) > 1 else titles[0] if titles else "the baseline"
     found = f"{100 * (1 - timing.alpha):.3g} % interval {interval(timing.low, timing.high)}"
-    detail = f"as {against}, {found}, measured on {len(timing.shapes)} {where}."
+    detail = f"as {against}, {found}, measured on {where}."
     return f"{name}: {times(timing.speedup)} as fast", detail
 
 

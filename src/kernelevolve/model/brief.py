@@ -64,6 +64,9 @@ class Attempt(Value):
     compile_messages: tuple[CompileMessage, ...] = ()
     speedup: float | None = Field(default=None, description="against the better baseline, geometric mean")
     parent_speedup: float | None = None
+    interval: tuple[float, float] | None = Field(default=None, description="95 %, of `speedup`")
+    parent_interval: tuple[float, float] | None = None
+    disturbed: float = Field(default=0.0, description="other runnable threads while it was timed; 0 on a quiet machine")
     diagnosis: Diagnosis | None = None
 
 
@@ -85,6 +88,7 @@ class Remembered(Value):
     role: Role
     parent: int | None = Field(default=None, description="step of its first parent")
     change: str = Field(default="", description="what it changed in its parent, in a sentence")
+    why: str = Field(default="", description="of one of the best elsewhere: by what it is the best")
     diff: str = Field(default="", description="short diff from its parent; empty without one, or where it is long")
 
 

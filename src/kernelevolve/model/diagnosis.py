@@ -16,6 +16,7 @@ class Bottleneck(StrEnum):
     COMPUTE = "compute"
     OVERHEAD = "overhead"  # call and thread start-up dominate
     IMBALANCE = "imbalance"  # one shape lags far behind the others
+    PROCESSOR = "waiting_for_the_processor"  # other work held the cores while it was timed: nothing is known
     LATENCY = "latency"  # neither memory nor arithmetic is busy: the work waits
     UNKNOWN = "unknown"
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from kernelevolve.model.candidate import Candidate
+from kernelevolve.model.task import SourceFile
 from kernelevolve.model.value import canonical_json, sha256_text
 
 _C_TOKEN = re.compile(
@@ -40,11 +41,24 @@ _PYTHON_TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_OWN_NAME = re.compile(r"FILE|LOCATION|source_location|##|#\s*(?:include_next|embed)")
+"""What may depend on the name of the file: `__FILE__`, `__builtin_FILE`, or a word that is pasted together."""
+
 
 def normal_id(candidate: Candidate) -> str:
     """64 hex digits over language, flags in their order, and files without comments and layout."""
-    files = sorted((file.path, normal_text(candidate.language, file.path, file.text)) for file in candidate.files)
+    language = candidate.language
+    files = sorted((_name(candidate, file), normal_text(language, file.path, file.text)) for file in candidate.files)
     return sha256_text(canonical_json([candidate.language, files, list(candidate.flags)]))
+
+
+def _name(candidate: Candidate, file: SourceFile) -> str:
+    """Of the only file of a C++ candidate just the suffix: its entry point is found by prototype. Not where the source
+    could ask what it is called."""
+    name = file.path.rpartition("/")[2]
+    suffix = name.rpartition(".")[2]
+    alone = candidate.language == "cpp" and len(candidate.files) == 1 and suffix in ("cpp", "cc")
+    return file.path if not alone or name in file.text or _OWN_NAME.search(file.text) else f".{suffix}"
 
 
 def normal_text(language: str, path: str, text: str) -> str:

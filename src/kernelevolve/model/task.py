@@ -75,7 +75,7 @@ class TensorSpec(Value):
     dtype: DType
     dims: tuple[str, ...] = ()
     in_place: bool = Field(default=False, description="an input the operator updates; it is also an output")
-    static: bool = Field(default=False, description="content stays the same from call to call, as weights do")
+    static: bool = Field(default=False, description="a parameter: in use it seldom changes; the judge changes it")
     description: str = ""
 
     @model_validator(mode="after")
@@ -183,6 +183,11 @@ class Task(Value):
     def written(self) -> tuple[TensorSpec, ...]:
         """Everything a candidate writes: in-place inputs, then outputs."""
         return tuple(spec for spec in self.inputs if spec.in_place) + self.outputs
+
+    @property
+    def fixed_size(self) -> bool:
+        """Whether there is one shape only: no axis has room to vary."""
+        return not any(axis.role == "shape" and axis.low < axis.high for axis in self.axes)
 
     def public(self) -> Task:
         """What a proposer may see: the same task without its search and sealed shapes."""

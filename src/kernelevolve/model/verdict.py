@@ -122,8 +122,29 @@ class Timing(Value):
     def wins(self) -> bool:
         """Faster beyond what the clocks can tell, as a whole and on more than half of the shapes: one shape that is a
         hundred times as fast does not pay for the others."""
-        faster = [shape.against_best.low > 1.0 for shape in self.shapes]
-        return self.low > MIN_CLAIM and 2 * sum(faster) > len(faster)
+        return self.low > MIN_CLAIM and 2 * self.n_faster > len(self.shapes)
+
+    @property
+    def n_faster(self) -> int:
+        """Shapes on which the whole interval is above 1."""
+        return sum(shape.against_best.low > 1.0 for shape in self.shapes)
+
+    @property
+    def shortfall(self) -> str:
+        """Which criterion of `wins` does not hold, in words that name no shape; empty for a win."""
+        if self.wins:
+            return ""
+        if self.low > MIN_CLAIM:
+            return (
+                f"its own interval is above 1 on {self.n_faster} of {len(self.shapes)} shapes, and reaches down to 1 "
+                "or below on the others; it must be above 1 on more than half of them"
+            )
+        if self.speedup <= MIN_CLAIM:
+            return f"that is no gain; the interval's lower end must be above {MIN_CLAIM:g}"
+        return (
+            f"too noisy to prove, or too small a gain: the interval goes from {self.low:.3g} to {self.high:.3g}, and "
+            f"its lower end must be above {MIN_CLAIM:g}"
+        )
 
 
 LaneName = Literal["host", "device_code"]

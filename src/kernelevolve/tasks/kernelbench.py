@@ -26,6 +26,7 @@ from kernelevolve.tasks.source_check import function, import_faults
 
 PROBE = Path(__file__).with_name("kernelbench_probe.py")
 SUPPORT = Path(__file__).with_name("kernelbench_support.py")
+MAX_SUMMARY = 300
 _WIDTHS = (0.1, 1.0, 10.0)
 SHIPPED_RULE = Rule(kind="allclose", rtol=1e-4)
 """KernelBench's tolerance for float32."""
@@ -195,7 +196,7 @@ def _fields(facts: Facts, source: str, name: str, platform: str, rule: Rule) -> 
     )
     return {
         "name": name, "family": name, "entry": name, "platform": platform, "format": "kernelbench", "rule": rule,
-        "summary": "a KernelBench problem with its parameters as inputs",
+        "summary": _summary(source),
         "dtype": floats[0] if floats else "float32",
         "inputs": tuple(
             [TensorSpec(name=argument, dtype=found.dtype, dims=found.dims) for argument, found in arguments]
@@ -209,6 +210,15 @@ def _fields(facts: Facts, source: str, name: str, platform: str, rule: Rule) -> 
             SourceFile(path="kernelbench_support.py", text=SUPPORT.read_text()),
         ),
     }  # fmt: skip
+
+
+def _summary(source: str) -> str:
+    """In the author's words, where the class or the file has any."""
+    tree = ast.parse(source)
+    model = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"), None)
+    said = (ast.get_docstring(model) if model else "") or ast.get_docstring(tree) or ""
+    first = " ".join(said.split("\n\n")[0].split())[:MAX_SUMMARY]
+    return first or "a KernelBench problem with its parameters as inputs"
 
 
 def _expression(argument: str, found: Found) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kernelevolve.interfaces.agent.client import STATE, read_state
+from kernelevolve.interfaces.agent.verbs import VERBS
 from tests.interfaces.agent.sessions import TASKS, Session, leaks, number
 
 CLI = [sys.executable, "-m", "kernelevolve.interfaces.cli.main"]
@@ -84,6 +85,29 @@ def test_what_is_no_request_starts_no_server(folder: Path, words: tuple[str, ...
     assert finished.returncode == 2
     assert finished.stderr.startswith("error: ")
     assert not (folder / "store").exists()
+
+
+def test_the_server_can_be_stopped(folder: Path) -> None:
+    assert json.loads(command(folder, "stop").stdout)["stopped"] is False
+    command(folder, "campaigns")
+    assert json.loads(command(folder, "stop").stdout)["stopped"] is True
+    for _ in range(100):
+        if not (folder / "store" / STATE).exists():
+            break
+        time.sleep(0.05)
+    assert json.loads(command(folder, "stop").stdout)["stopped"] is False
+
+
+def test_help_of_a_verb_has_its_arguments(folder: Path) -> None:
+    page = command(folder, "help", "propose").stdout
+    for word in ("`search` (string, required)", "`replace`", "`evaluate` (boolean, default True)"):
+        assert word in page
+    whole = command(folder, "help").stdout
+    for verb in VERBS:
+        assert f"### `{verb.name}`" in whole
+        assert all(f"- `{name}` (" in whole for name in verb.model_fields)
+    assert "`max_seconds` (number, default 1800.0)" in whole
+    assert command(folder, "help", "fly").returncode == 2
 
 
 def test_help_is_the_agents_page(folder: Path) -> None:

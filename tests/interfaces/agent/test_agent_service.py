@@ -14,7 +14,7 @@ from kernelevolve.farm.fake import fake_verdict
 from kernelevolve.farm.inline import InlineFarm
 from kernelevolve.interfaces.agent.service import Service
 from kernelevolve.model.events import Answered, Asked, Judged, Proposed, Reserved
-from kernelevolve.model.job import Job
+from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.verdict import Verdict
 from kernelevolve.store import open_store
 from tests.interfaces.agent.sessions import ROW_SCALE, Session, leaks, number, opened, session, workshop
@@ -110,6 +110,54 @@ def test_a_repeat_gets_the_old_verdict_at_once(agent: Session) -> None:
     assert (again["state"], again["same_as"]) == ("done", 1)
 
 
+def test_a_judged_step_is_not_measured_again_and_says_so(agent: Session) -> None:
+    campaign = opened(agent)
+    first = agent.ok("propose", campaign=campaign, files=number(7))
+    done = agent.wait(first["handle"])
+    assert "note" not in first
+    again = agent.ok("evaluate", campaign=campaign, step=1)
+    assert (again["verdict"], "judged once" in again["note"]) == (done["verdict"], True)
+
+
+def test_a_brief_names_the_steps_that_are_not_judged_yet(agent: Session) -> None:
+    campaign = opened(agent)
+    agent.ok("propose", campaign=campaign, files=number(7), intent="seven", evaluate=False)
+    brief = agent.ok("get_brief", campaign=campaign)
+    assert brief["waiting"] == [1]
+    assert "Handed in and not judged yet (1), not to be made again: `seven`" in brief["text"]
+
+
+def test_while_inputs_are_drawn_the_first_verdict_says_so(tmp_path: Path) -> None:
+    farm = SlowStart()
+    with Closing(Service(workshop(tmp_path, farm=lambda: farm))) as service:
+        agent = session(service)
+        handed = agent.ok("propose", campaign=opened(agent), files=number(1))
+        farm.started.wait(5.0)
+        seen = agent.ok("job", handle=handed["handle"], wait_s=0)
+        assert (seen["state"], seen["progress"]) == (
+            "running",
+            "drawing inputs, computing answers, compiling baselines",
+        )
+        farm.open.set()
+        assert agent.wait(handed["handle"])["state"] == "done"
+
+
+def test_tasks_in_the_folders_are_listed_and_fake_is_not(agent: Session) -> None:
+    found = {row["name"]: row for row in agent.ok("tasks")["local"]}
+    assert found["row_scale"]["format"] == "native"
+    agent.ok("open_campaign", task="row_scale", platform="fake")
+    names = [row["name"] for row in agent.ok("platforms")["platforms"]]
+    assert "fake" not in names
+    assert "fake" in [row["name"] for row in agent.ok("platforms", all=True)["platforms"]]
+
+
+def test_baselines_and_threads_are_named(agent: Session) -> None:
+    answered = agent.ok("open_campaign", task=ROW_SCALE, platform="fake", settings={"n_threads": 2})
+    assert answered["baselines"] == ["PyTorch eager", "torch.compile"]
+    done = agent.wait(agent.ok("propose", campaign=answered["campaign"], files=number(0))["handle"])
+    assert done["n_threads"] == 2
+
+
 def test_the_repeat_of_an_unjudged_one_waits_for_it(tmp_path: Path) -> None:
     farm = Gate()
     with Closing(Service(workshop(tmp_path, farm=lambda: farm))) as service:
@@ -183,7 +231,9 @@ def test_after_the_finish_nothing_is_proposed(agent: Session) -> None:
     campaign = opened(agent)
     agent.wait(agent.ok("propose", campaign=campaign, files=number(1))["handle"])
     agent.wait(agent.ok("finish", campaign=campaign)["handle"])
-    assert "is over" in agent.error("propose", campaign=campaign, files=number(2))[1]
+    for verb, given in (("propose", {"files": number(2)}), ("get_brief", {})):
+        kind, message = agent.error(verb, campaign=campaign, **given)
+        assert (kind, "is over" in message) == ("closed", True)
     assert agent.ok("finish", campaign=campaign)["state"] == "done"
 
 
@@ -302,6 +352,18 @@ class Gate(InlineFarm):
                 raise JudgeError("closed meanwhile")
         self.n_judged += 1
         return fake_verdict(job)
+
+
+class SlowStart(InlineFarm):
+    """Makes ready until `open` is set."""
+
+    def __init__(self) -> None:
+        self.open, self.started = threading.Event(), threading.Event()
+        super().__init__(fake_verdict)
+
+    def prepare(self, preparation: Preparation) -> None:
+        self.started.set()
+        self.open.wait(10.0)
 
 
 class Closing:

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from kernelevolve.diagnosis.explain import explain
 from kernelevolve.interfaces.agent.reference import shown_reference
-from kernelevolve.interfaces.agent.shown import Shown, claim
+from kernelevolve.interfaces.agent.shown import Shown
+from kernelevolve.interfaces.agent.shown_tree import best, claim
 from kernelevolve.model.events import Closed, Sealed
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import SourceFile, Task
-from kernelevolve.model.verdict import CompileMessage, Mismatch, Outcome, Stage, Verdict
+from kernelevolve.model.verdict import BUSY, CompileMessage, Mismatch, Outcome, Stage, StageReport, Verdict
 from kernelevolve.search.tree import Tree
 from kernelevolve.tasks import builtin_names, load_task
 from kernelevolve.testing.samples import (
@@ -82,7 +83,10 @@ def test_wrong_values_are_told_at_shown_shapes_only() -> None:
 
 def test_a_timing_is_a_speedup_and_its_interval() -> None:
     shown = EYES.verdict(sample_verdict(sample_candidate(), speedup=2.0))
-    assert set(shown["timing"]) == {"level", "speedup", "low", "high", "wins", "n_shapes"}
+    assert set(shown["timing"]) == {
+        "level", "speedup", "low", "high", "wins", "wins_when", "n_shapes", "n_shapes_faster", "baselines",
+    }  # fmt: skip
+    assert shown["timing"]["baselines"] == ["PyTorch eager"]
     assert "4099" not in json.dumps(shown)
 
 
@@ -92,7 +96,9 @@ def test_a_diagnosis_keeps_ratios_only() -> None:
         found = explain(sample_verdict(sample_candidate(), speedup=speedup), facts)
         assert found is not None
         shown = EYES.diagnosis(found)
-        assert {item["unit"] for item in shown["evidence"]} <= {"1", "x", "%"}
+        assert {item["unit"] for item in shown["evidence"]} <= {"ratio", "times", "%"}
+        assert {item.get("at") for item in shown["evidence"]} == {"hidden shape 1"}
+        assert not any(value is None for item in shown["evidence"] for value in item.values())
         assert re.search(r"4099|32792|latency_us|\d us", json.dumps(shown)) is None
 
 
@@ -104,6 +110,99 @@ def test_of_the_sealed_shapes_only_the_result_is_told() -> None:
     told = claim(tree)
     assert told["sealed"] == {"step": 1, "correct": False, "outcome": "crashed", "timing": None}
     assert "7013" not in json.dumps(told)
+
+
+def test_figures_of_our_own_diagnosis_survive() -> None:
+    """No placeholder stands in the place of a ratio, and no size or time is let through beside it."""
+    told = EYES.figures("N=4099 takes 312.4x its memory floor, 41.26x elsewhere, 1234.5x at N=100, in 17.5 us of 4099")
+    assert told == (
+        "a shape that is not shown takes over 100x its memory floor, 41x elsewhere, over 1000x at a shown shape, in "
+        "(a time) of (number)"
+    )
+
+
+@given(st.text(alphabet="N=0123456789 .,x", max_size=60))
+def test_no_whole_size_comes_through_as_a_figure(text: str) -> None:
+    assert re.search(r"\d{3}", re.sub(r"over 10+x", "", EYES.figures(text))) is None
+
+
+def test_what_is_missing_for_a_win_is_named() -> None:
+    noisy = sample_verdict(sample_candidate(), speedup=2.47, spread=0.7)
+    assert noisy.timing is not None
+    shown = EYES.verdict(noisy)["timing"]
+    assert (shown["wins"], "too noisy to prove" in shown["missing_for_a_win"]) == (False, True)
+    one = noisy.timing.shapes[0]
+    low = one.model_copy(update={"comparisons": (one.comparisons[0].model_copy(update={"low": 0.9}),)})
+    uneven = noisy.model_copy(
+        update={"timing": noisy.timing.model_copy(update={"low": 1.4, "shapes": (low, low, one)})}
+    )
+    shown = EYES.verdict(uneven)["timing"]
+    assert shown["missing_for_a_win"].startswith("its own interval is above 1 on 0 of 3 shapes")
+    assert "missing_for_a_win" not in EYES.verdict(sample_verdict(sample_candidate(), speedup=2.0))["timing"]
+
+
+def test_a_busy_machine_is_a_warning() -> None:
+    quiet = sample_verdict(sample_candidate())
+    report = StageReport(stage=Stage.MEASURE, seconds=1.0, note=f"{BUSY} 6.5")
+    assert "warning" not in EYES.verdict(quiet)
+    assert "6.5 other threads" in EYES.verdict(quiet.model_copy(update={"stages": (report,)}))["warning"]
+
+
+def test_the_best_is_what_was_proved_once_the_campaign_is_closed() -> None:
+    tree = Tree([sample_opened(), sample_proposed(1), sample_judged(1, speedup=9.0)])
+    found = best(tree)
+    assert found is not None
+    assert (found["level"], found["speedup"]) == ("screen", 9.0)
+    proved = sample_verdict(sample_candidate(1), speedup=3.0)
+    assert proved.timing is not None
+    proved = proved.model_copy(update={"timing": proved.timing.model_copy(update={"level": "sealed"})})
+    tree.append(Sealed(step=1, verdict=proved, elapsed_s=2.0))
+    tree.append(Closed(winner=1, reason="", elapsed_s=3.0))
+    found = best(tree)
+    assert found is not None
+    assert (found["level"], found["speedup"]) == ("sealed", 3.0)
+    lost = Tree([sample_opened(), sample_proposed(1), sample_judged(1, speedup=9.0)])
+    lost.append(Closed(winner=None, reason="", elapsed_s=3.0))
+    assert best(lost) is None
+
+
+BENCH = '''"""Scales rows."""
+import torch
+
+batch, features = 16, 1024
+kept = 3
+
+class Model(torch.nn.Module):
+    """Multiplies by a learned factor."""
+    def forward(self, x):
+        return helper(x) * self.factor
+
+@torch.no_grad()
+def helper(x):
+    return x + kept
+
+def get_inputs():
+    return [torch.randn(batch, features) * 7.0]
+
+def get_init_inputs():
+    return [features]
+'''
+
+
+def test_of_a_kernelbench_problem_the_model_is_shown() -> None:
+    files = (TASK.files[0], SourceFile(path="kernelbench_model.py", text=BENCH))
+    shown = Shown(TASK.model_copy(update={"format": "kernelbench", "files": files, "axes": ()})).task()
+    for wanted in (
+        "Scales rows",
+        "learned factor",
+        "batch, features = 16, 1024",
+        "@torch.no_grad()\ndef helper",
+        "[features]",
+    ):
+        assert wanted in shown["reference"]
+    assert "randn" not in shown["reference"]
+    assert "`p_conv_weight` is `conv.weight`" in shown["reference_note"]
+    assert shown["domain"].startswith("fixed")
 
 
 @pytest.mark.parametrize("name", builtin_names())

@@ -51,7 +51,7 @@ async def script(agent: McpSession) -> str:
     again = {"map_id.cpp": "// once more\n" + recipe(drafts[1])}
     assert (await agent.ok("propose", campaign=campaign, parents=[2], files=again))["same_as"] == 2
     await agent.ok("insight", campaign=campaign, text="branch-free search wins", steps=[2])
-    claim = (await agent.wait((await agent.ok("finish", campaign=campaign))["handle"]))["claim"]
+    claim = (await agent.wait((await agent.ok("finish", campaign=campaign, force=True))["handle"]))["claim"]
     assert claim["won"], claim
     assert claim["winner"] == 2
     assert claim["sealed"]["timing"]["low"] > 1.0

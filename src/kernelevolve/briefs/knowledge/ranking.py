@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 
 SATURATION, LENGTH_SHARE = 1.2, 0.75
 """How soon a repeated word stops counting, and how much a long text is held against itself: the usual values."""
-TITLE = 3
-"""A word of the title counts as that many of the text."""
+TITLE, TITLE_BONUS = 3, 1.5
+"""A word of the title counts as that many of the text, and adds so much by itself: what a text is about counts more
+than what it mentions, however often."""
 _WORD = re.compile(r"[a-z0-9]{2,}")
 _COMMON = frozenset(
     {"the", "and", "for", "are", "with", "that", "this", "from", "not", "but", "can", "all", "one", "has", "its",
@@ -31,6 +32,7 @@ def _stem(word: str) -> str:
 class Ranking:
     def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
         """`texts`: titles and bodies."""
+        self._titles = [frozenset(words_of(title)) for title, _ in texts]
         self._counts = [Counter(words_of(title) * TITLE + words_of(text)) for title, text in texts]
         self._lengths = [sum(counts.values()) for counts in self._counts]
         self._mean = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
@@ -44,5 +46,6 @@ class Ranking:
             if n := counts[word]:
                 n_with = self._n_with[word]
                 rarity = math.log(1 + (len(self._counts) - n_with + 0.5) / (n_with + 0.5))
-                total += rarity * n * (SATURATION + 1) / (n + SATURATION * length)
+                bonus = TITLE_BONUS if word in self._titles[number] else 0.0
+                total += rarity * (bonus + n * (SATURATION + 1) / (n + SATURATION * length))
         return total

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kernelevolve.campaign.budget import Clock
 from kernelevolve.errors import UnknownNameError
+from kernelevolve.evaluation.strangers import others_on_average
 from kernelevolve.farm import make_farm
 from kernelevolve.farm.base import Farm
 from kernelevolve.model.events import Settings
@@ -54,10 +55,11 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class Workshop:
-    """`folder` is the store's."""
+    """`folder` is the store's. `others_now`: how many threads of others could run on this machine at the moment."""
 
     folder: Path
     cache: Path
     make_farm: MakeFarm = usual_farm
     clock: Clock = time.monotonic
+    others_now: Callable[[], float] = others_on_average
     access: Access = field(default_factory=Access)

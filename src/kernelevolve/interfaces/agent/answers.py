@@ -8,8 +8,10 @@ from pydantic import ValidationError
 
 from kernelevolve.errors import (
     BusyError,
+    ClosedError,
     KernelEvolveError,
     MachineError,
+    NoisyError,
     RecordError,
     SpentError,
     TaskError,
@@ -21,8 +23,12 @@ from kernelevolve.interfaces.wording import printable
 from kernelevolve.model.value import explain
 
 VERSION = 1
+STOP = "stop"
+"""Not a verb of a campaign: ends a server that was started in the background."""
 _KINDS: tuple[tuple[type[KernelEvolveError], str, str], ...] = (
     (SpentError, "spent", "call finish: the best candidates are measured again and proved; or open another campaign"),
+    (NoisyError, "noisy", "wait until the machine is quiet and call finish again, or call it with force=true"),
+    (ClosedError, "closed", "status has its claim; verdict and tree still answer; open another campaign to go on"),
     (BusyError, "busy", "use the server that drives it, or wait until it has ended, and try again"),
     (UnknownNameError, "unknown", "use one of the known names"),
     (TaskError, "task", "the task's files must be repaired; choose another task meanwhile"),
@@ -33,7 +39,7 @@ _KINDS: tuple[tuple[type[KernelEvolveError], str, str], ...] = (
 )  # fmt: skip
 HTTP_STATUS = {
     "usage": 400, "unauthorized": 401, "unknown": 404, "busy": 409, "too_large": 413, "task": 422, "spent": 429,
-    "record": 404, "machine": 503,
+    "record": 404, "machine": 503, "closed": 410, "noisy": 409,
 }  # fmt: skip
 MAX_TEXT = 4000
 

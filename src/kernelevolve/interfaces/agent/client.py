@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kernelevolve.errors import MachineError
+from kernelevolve.interfaces.agent.answers import STOP, answer
 from kernelevolve.model.value import Value
 
 STATE = "agent-server.json"
@@ -69,6 +70,16 @@ class Client:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise MachineError(f"the server (process {state.pid}) gave no answer: {error}") from error
         raise MachineError("the server ended while it was called; try again")
+
+    def stop(self) -> dict[str, Any]:
+        """End the server, if there is one. Returns whether there was."""
+        state = self._running()
+        if state is None:
+            return answer(stopped=False, note="no server is running")
+        try:
+            return _post(state, STOP, {})
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise MachineError(f"the server (process {state.pid}) gave no answer: {error}") from error
 
     def _running(self) -> ServerState | None:
         state = read_state(self._state)

@@ -13,7 +13,7 @@ from kernelevolve.campaign.assemble import open_campaign
 from kernelevolve.campaign.driven import Driven
 from kernelevolve.campaign.driver_lock import DriverLock
 from kernelevolve.campaign.explaining import explain_with_code
-from kernelevolve.errors import RecordError, UnknownNameError, UsageError
+from kernelevolve.errors import ClosedError, RecordError, UnknownNameError, UsageError
 from kernelevolve.farm.base import Farm
 from kernelevolve.interfaces.agent.access import Workshop
 from kernelevolve.interfaces.agent.shown import Shown
@@ -60,7 +60,7 @@ class HeldCampaigns:
         return campaign
 
     def drive(self, campaign: str) -> Held:
-        """The campaign, opened again where it has to be. Raises UsageError, for a closed one too, and BusyError."""
+        """The campaign, opened again where it has to be. Raises UsageError, ClosedError and BusyError."""
         with self._lock:
             if campaign in self._held and self._held[campaign].driven.broken:
                 self._held.pop(campaign).close()
@@ -112,7 +112,7 @@ class HeldCampaigns:
             if opened is None or opened.settings.proposer != AGENT:
                 raise UsageError(f"campaign {campaign} is not driven by an agent; open one of your own")
             if tree.closed is not None:
-                raise UsageError(f"campaign {campaign} is closed: {tree.closed.reason}; open another one")
+                raise ClosedError(f"campaign {campaign} is closed: {tree.closed.reason}")
             farm = self._workshop.make_farm(opened.settings, self._workshop.cache)
             driven = Driven(
                 store=self._store, campaign_id=campaign, farm=farm, clock=self._workshop.clock,

@@ -14,13 +14,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 from kernelevolve.errors import MachineError
-from kernelevolve.interfaces.agent.answers import HTTP_STATUS, failure
+from kernelevolve.interfaces.agent.answers import HTTP_STATUS, STOP, answer, failure
 from kernelevolve.interfaces.agent.service import Service
 
 MAX_BODY = 4 * 2**20
 IDLE_CONNECTION_S = 60
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 PREFIX = "/v1/"
+STOPPED = "campaigns stay; what was not judged yet is judged when its campaign is opened again"
 
 
 def allowed_hosts(host: str, port: int) -> tuple[str, ...]:
@@ -34,8 +35,11 @@ class HttpServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, service: Service, *, token: str, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.service, self.token = service, token
+    def __init__(
+        self, service: Service, *, token: str, host: str = "127.0.0.1", port: int = 0, may_be_stopped: bool = False
+    ) -> None:
+        """`may_be_stopped`: a call of `stop` ends it."""
+        self.service, self.token, self.may_be_stopped = service, token, may_be_stopped
         self.last_used = time.monotonic()
         try:
             super().__init__((host, port), _Handler)
@@ -78,7 +82,13 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(failure("usage", "the body is not JSON", "send a JSON object with the verb's arguments"))
         if not isinstance(given, dict):
             return self._send(failure("usage", "the body is not an object", 'send arguments by name: {"campaign": ..}'))
-        return self._send(self._ours.service.call(self.path.removeprefix(PREFIX), given))
+        verb = self.path.removeprefix(PREFIX)
+        if verb == STOP and self._ours.may_be_stopped:
+            self.close_connection = True
+            self._send(answer(stopped=True, note=STOPPED))
+            threading.Thread(target=self._ours.shutdown, daemon=True).start()
+            return None
+        return self._send(self._ours.service.call(verb, given))
 
     def do_GET(self) -> None:
         self.close_connection = True

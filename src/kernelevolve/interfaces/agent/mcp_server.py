@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hmac
 import json
-from importlib.resources import files
 from typing import Any
 
 import anyio
@@ -20,6 +19,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kernelevolve import __version__
+from kernelevolve.interfaces.agent.helping import agents_page
 from kernelevolve.interfaces.agent.http_server import MAX_BODY, allowed_hosts
 from kernelevolve.interfaces.agent.service import Service
 from kernelevolve.interfaces.agent.verbs import VERBS, Verb
@@ -33,11 +33,6 @@ INSTRUCTIONS = (
     "when you learned something; at the end finish, then job until the claim is there. Correctness is checked on "
     f"shapes you are not shown. More is in the resource {PAGE_URI}."
 )
-
-
-def agents_page() -> str:
-    """How an agent runs a campaign, as Markdown."""
-    return files("kernelevolve.interfaces.agent").joinpath("AGENTS.md").read_text(encoding="utf-8")
 
 
 def make_server(service: Service) -> Server[Any]:

@@ -38,9 +38,10 @@ def languages(platform: str) -> list[str]:
 def read_proposal(given: Propose, *, platform: str, parent: Candidate | None) -> Candidate:
     """Raises UsageError; the message says what to change."""
     ways = [name for name in ("files", "edits", "patch") if getattr(given, name)]
-    if len(ways) != 1:
+    only_flags = not ways and given.flags is not None and parent is not None
+    if len(ways) != 1 and not only_flags:
         told = " and ".join(ways) or "none of them"
-        raise UsageError(f"give one of files, edits and patch; there was {told}")
+        raise UsageError(f"give one of files, edits and patch, or parents with other flags; there was {told}")
     files = given.files if given.files else _changed(given, parent)
     language = given.language or (parent.language if parent else DEFAULT_LANGUAGE[platform])
     if language not in languages(platform):
@@ -62,7 +63,9 @@ def _changed(given: Propose, parent: Candidate | None) -> dict[str, str]:
             "edits and patch need a parent to change: give parents (or an ask that has one), or whole files"
         )
     before = {file.path: file.text for file in parent.files}
-    return apply_diff(before, given.patch) if given.patch else _edited(before, given.edits)
+    if given.patch:
+        return apply_diff(before, given.patch)
+    return _edited(before, given.edits)  # without edits: other flags for the same files
 
 
 def _edited(files: dict[str, str], edits: tuple[Edit, ...]) -> dict[str, str]:

@@ -11,11 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from kernelevolve.briefs.render import render
+from kernelevolve.campaign.noise import check_quiet, noisy_finish
 from kernelevolve.errors import KernelEvolveError, UsageError
-from kernelevolve.interfaces.agent import shown, verbs
+from kernelevolve.interfaces.agent import shown, shown_tree, verbs
 from kernelevolve.interfaces.agent.access import Access, Workshop
 from kernelevolve.interfaces.agent.answers import answer, failure, failure_of, failure_of_arguments
-from kernelevolve.interfaces.agent.catalogue import contract, found_knowledge, platform_list, task_list
+from kernelevolve.interfaces.agent.catalogue import contract, found_knowledge, local_tasks, platform_list, task_list
 from kernelevolve.interfaces.agent.held import AGENT, Held, HeldCampaigns
 from kernelevolve.interfaces.agent.proposal import move_of, read_proposal
 from kernelevolve.model.candidate import Candidate
@@ -26,7 +27,8 @@ from kernelevolve.queries import outcome_counts
 from kernelevolve.search.tree import Tree
 from kernelevolve.store import open_store
 
-FINISH = "finish"
+FINISH, FAKE = "finish", "fake"
+JUDGED = "judged before: a step is judged once, and this is that verdict; finish measures the finalists again"
 SECONDS = 10.0
 """What time is left is told in steps of so many seconds: an exact figure would be a clock."""
 
@@ -65,10 +67,15 @@ class Service:
         self._campaigns.close()
 
     def tasks(self, given: verbs.Tasks) -> dict[str, Any]:
-        return answer(tasks=task_list(given.platform), folders=[str(path) for path in self._access.task_folders])
+        folders = self._access.task_folders
+        how = "open_campaign takes a name, or the path of a task folder or file inside one of the folders"
+        return answer(
+            tasks=task_list(given.platform), local=local_tasks(folders), folders=list(map(str, folders)), how=how
+        )
 
     def platforms(self, given: verbs.Platforms) -> dict[str, Any]:
-        return answer(platforms=platform_list(self._access.platforms))
+        names = [name for name in self._access.platforms if given.all or name != FAKE]
+        return answer(platforms=platform_list(names))
 
     def campaigns(self, given: verbs.Campaigns) -> dict[str, Any]:
         rows = []
@@ -95,8 +102,10 @@ class Service:
         )  # fmt: skip
         campaign = self._campaigns.open(task, settings, facts)
         return answer(
-            campaign=campaign, **contract(task, given.platform), facts=shown.facts(facts),
-            settings=settings.model_dump(mode="json", include={"max_candidates", "max_seconds", "n_threads", "policy"}),
+            campaign=campaign, **contract(task, given.platform), facts=shown_tree.facts(facts),
+            baselines=shown_tree.titles(settings.baselines),
+            settings=settings.model_dump(mode="json", include={"max_candidates", "max_seconds", "n_threads", "policy",
+                                                               "n_drafts", "n_finalists"}),
             next="get_brief with this campaign, then propose",
         )  # fmt: skip
 
@@ -114,10 +123,12 @@ class Service:
         written = held.driven.ask(move)
         with held.driven.reading:
             seen = held.shown.brief(written.brief, held.driven.tree)
+            waiting = [node.step for node in held.driven.tree.pending]
         text = render(seen, tokens=held.opened.settings.brief_tokens)
         return answer(
-            campaign=given.campaign, ask=written.asked.ask, move=shown.move_shown(written.asked.move), text=text.text,
-            items=list(text.ids), left_out=list(text.left_out), remaining=written.brief.remaining,
+            campaign=given.campaign, ask=written.asked.ask, move=shown_tree.move_shown(written.asked.move),
+            text=text.text, items=list(text.ids), left_out=list(text.left_out), remaining=written.brief.remaining,
+            waiting=waiting,
             next=f"propose with ask={written.asked.ask}",
         )  # fmt: skip
 
@@ -134,18 +145,19 @@ class Service:
 
     def evaluate(self, given: verbs.Evaluate) -> dict[str, Any]:
         held = self._campaigns.drive(given.campaign)
-        held.driven.evaluate(given.step)
-        return answer(step=given.step, **self._look(held, given.campaign, given.step))
+        before = held.driven.evaluate(given.step).state == "done"
+        found = self._look(held, given.campaign, given.step)
+        return answer(step=given.step, **({"note": JUDGED} if before else {}), **found)
 
     def job(self, given: verbs.JobVerb) -> dict[str, Any]:
-        campaign, _, what = given.handle.rpartition(":")
+        campaign, what = _parts(given)
         if what != FINISH and not what.isdecimal():
             raise UsageError(f"{given.handle!r} is no handle: they come from propose, evaluate and finish")
         held = self._campaigns.held(campaign)
         if held is None:
             with self._campaigns.tree(campaign) as (tree, eyes):
                 if tree.closed is not None and what == FINISH:
-                    return answer(handle=given.handle, state="done", claim=shown.claim(tree))
+                    return answer(handle=given.handle, state="done", claim=shown_tree.claim(tree))
                 if tree.closed is not None:
                     state = "failed" if tree.node(int(what)).pending else "done"
                     return answer(step=int(what), handle=given.handle, state=state, **_result(tree, int(what), eyes))
@@ -163,8 +175,8 @@ class Service:
             node = tree.node(given.step)
             found = _result(tree, given.step, eyes)
             if given.source:
-                found["source"] = shown.source(node.candidate)
-            return answer(**shown.node_line(node), **found)
+                found["source"] = shown_tree.source(node.candidate)
+            return answer(**shown_tree.node_line(node), **found)
 
     def tree(self, given: verbs.TreeVerb) -> dict[str, Any]:
         with self._campaigns.tree(given.campaign) as (tree, _):
@@ -173,10 +185,14 @@ class Service:
             else:
                 nodes = tree.frontier() if given.best_first else list(tree.nodes)
             page = nodes[given.start : given.start + given.limit]
-            return answer(rows=shown.rows(page), start=given.start, n_rows=len(nodes), n_candidates=len(tree))
+            return answer(rows=shown_tree.rows(page), start=given.start, n_rows=len(nodes), n_candidates=len(tree))
 
     def knowledge(self, given: verbs.KnowledgeVerb) -> dict[str, Any]:
-        return answer(snippets=found_knowledge(given, self._access.knowledge))
+        if given.campaign:
+            with self._campaigns.tree(given.campaign) as (tree, _):
+                assert tree.opened is not None
+                given = given.model_copy(update={"platform": given.platform or tree.opened.task.platform})
+        return answer(snippets=found_knowledge(given, self._access.knowledge), platform=given.platform)
 
     def insight(self, given: verbs.InsightVerb) -> dict[str, Any]:
         held = self._campaigns.drive(given.campaign)
@@ -186,26 +202,35 @@ class Service:
         held = self._campaigns.held(given.campaign)
         with self._campaigns.tree(given.campaign) as (tree, _):
             assert tree.opened is not None
-            settings, best = tree.opened.settings, tree.best()
+            settings, warning = tree.opened.settings, shown_tree.busy_now(tree)
             left_s = max(0.0, settings.max_seconds - (held.driven.elapsed_s if held else tree.elapsed_s))
             found = answer(
                 campaign=given.campaign, task=tree.opened.task.name, platform=settings.platform, state=_state(tree),
                 budget={"candidates_used": len(tree), "candidates_left": max(0, settings.max_candidates - len(tree)),
                         "judging_seconds_left": round(left_s / SECONDS) * SECONDS},
-                best=shown.node_line(best) if best else None, counts=outcome_counts(tree),
+                best=shown_tree.best(tree), counts=outcome_counts(tree),
                 waiting=[node.step for node in tree.pending], doing=held.shown.told(held.driven.doing) if held else "",
             )  # fmt: skip
-            return {**found, "claim": shown.claim(tree)} if tree.closed else found
+            found |= {"warning": warning} if warning else {}
+            return {**found, "claim": shown_tree.claim(tree)} if tree.closed else found
 
     def finish(self, given: verbs.Finish) -> dict[str, Any]:
         held = self._campaigns.held(given.campaign)
         if held is None:
             with self._campaigns.tree(given.campaign) as (tree, _):
                 if tree.closed is not None:
-                    return answer(handle=_handle(given.campaign, FINISH), state="done", claim=shown.claim(tree))
+                    return answer(handle=_handle(given.campaign, FINISH), state="done", claim=shown_tree.claim(tree))
             held = self._campaigns.drive(given.campaign)
+        if not given.force and held.driven.finish_progress.state in ("proposed", "failed"):
+            self._check_quiet(held)
         held.driven.finish()
         return answer(**self._finishing(held, given.campaign))
+
+    def _check_quiet(self, held: Held) -> None:
+        """While we judge ourselves, what runs is ours: the last verdict has to do."""
+        with held.driven.reading:
+            doubt = noisy_finish(held.driven.tree)
+        check_quiet(doubt, others_now=None if held.driven.busy else self._workshop.others_now)
 
     @property
     def _access(self) -> Access:
@@ -215,6 +240,8 @@ class Service:
         with held.driven.reading:
             progress = held.driven.progress(step)
             found: dict[str, Any] = {"handle": _handle(campaign, str(step)), "state": progress.state}
+            if progress.n_before is not None:
+                found["place"] = progress.n_before + 1
             if progress.text:
                 found["progress"] = held.shown.told(progress.text)
             if progress.state == "done":
@@ -227,7 +254,7 @@ class Service:
             progress = held.driven.finish_progress
             found: dict[str, Any] = {"handle": _handle(campaign, FINISH), "state": progress.state}
             if progress.state == "done":
-                found["claim"] = shown.claim(held.driven.tree)
+                found["claim"] = shown_tree.claim(held.driven.tree)
             elif progress.text:
                 found["progress"] = held.shown.told(progress.text)
         return found
@@ -235,6 +262,14 @@ class Service:
 
 def _handle(campaign: str, what: str) -> str:
     return f"{campaign}:{what}"
+
+
+def _parts(given: verbs.JobVerb) -> tuple[str, str]:
+    """Campaign and step, or "finish"."""
+    campaign, _, what = given.handle.rpartition(":")
+    if campaign and given.campaign not in ("", campaign):
+        raise UsageError(f"{given.handle!r} is a job of campaign {campaign!r}, not of {given.campaign!r}")
+    return campaign or given.campaign, what
 
 
 def _state(tree: Tree) -> str:
@@ -249,7 +284,9 @@ def _parent(held: Held, parents: tuple[int, ...]) -> Candidate | None:
 
 def _result(tree: Tree, step: int, eyes: shown.Shown) -> dict[str, Any]:
     node = tree.node(step)
+    threads = tree.opened.settings.n_threads if tree.opened else None
     return {
+        **({"n_threads": threads} if node.verdict and node.verdict.timing else {}),
         "verdict": eyes.verdict(node.verdict) if node.verdict else None,
         "diagnosis": eyes.diagnosis(node.diagnosis) if node.diagnosis else None,
     }

@@ -12,26 +12,31 @@ shown one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from kernelevolve.interfaces.agent.reference import shown_reference
-from kernelevolve.interfaces.wording import printable
-from kernelevolve.model.brief import Attempt, Brief, Move
-from kernelevolve.model.candidate import Candidate
+from kernelevolve.briefs.parts import busy_text
+from kernelevolve.briefs.task_parts import KERNELBENCH_NOTE
+from kernelevolve.diagnosis.explain import about
+from kernelevolve.diagnosis.roofline import ONE_SIZE
+from kernelevolve.interfaces.agent.reference import reference_file, shown_reference
+from kernelevolve.interfaces.agent.shown_tree import timing
+from kernelevolve.interfaces.wording import domain_text, printable
+from kernelevolve.model.brief import Attempt, Brief
 from kernelevolve.model.diagnosis import Diagnosis, Evidence, Unknown
-from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import SourceFile, Task
-from kernelevolve.model.verdict import Mismatch, Outcome, Stage, Timing, Verdict
-from kernelevolve.queries import status_of
-from kernelevolve.search.tree import Node, Tree
+from kernelevolve.model.verdict import Mismatch, Stage, Verdict
+from kernelevolve.search.tree import Tree
 
 MAX_MESSAGE = 2000
 MAX_COMPILE_MESSAGES = 20
-RATIOS = ("1", "x", "%")
-"""Units of evidence that says nothing of sizes or times."""
+RATIOS = {"1": "ratio", "x": "times", "%": "%", "threads": "threads"}
+"""Units of evidence that says nothing of sizes or times, and how they are called."""
 _TIME = re.compile(r"\b\d+(?:\.\d+)?(?:e[+-]?\d+)? ?(?:ns|us|µs|ms|s)\b")
 _LONG = re.compile(r"\d[\d_,]{2,}(?:\.\d+)?")
+_RATIO = re.compile(r"(?:\bover )?(?<![\w.,])(\d+(?:\.\d+)?)x(?!\w)")
+NUMBER = "(number)"
+SHOWN = "a shown shape"
 
 
 class Shown:
@@ -48,7 +53,7 @@ class Shown:
         task = self._task
         return {
             "name": task.name, "summary": task.summary, "entry": task.entry, "platform": task.platform,
-            "dtype": task.dtype, "domain": task.where,
+            "dtype": task.dtype, "domain": self._domain(),
             "axes": [axis.model_dump(mode="json") for axis in task.axes],
             "inputs": [spec.model_dump(mode="json") for spec in task.inputs],
             "outputs": [spec.model_dump(mode="json") for spec in task.outputs],
@@ -56,7 +61,13 @@ class Shown:
             "objective": task.objective.model_dump(mode="json"),
             "shapes": [dict(shape) for shape in task.shapes.shown],
             "reference": shown_reference(task),
+            **({"reference_note": KERNELBENCH_NOTE} if task.format == "kernelbench" else {}),
         }  # fmt: skip
+
+    def _domain(self) -> str:
+        if self._task.fixed_size:
+            return "fixed: one size, that of the inputs and shapes"
+        return self._task.where or domain_text(self._task)
 
     def verdict(self, verdict: Verdict) -> dict[str, Any]:
         shown: dict[str, Any] = {
@@ -66,6 +77,8 @@ class Shown:
             "message": self._message(verdict),
             "timing": timing(verdict.timing),
         }
+        if verdict.disturbed:
+            shown["warning"] = busy_text(verdict.disturbed)
         if verdict.compile_messages and verdict.stage in (Stage.INSPECT, Stage.BUILD):
             shown["compile_messages"] = [
                 {**each.model_dump(mode="json"), "message": printable(each.message, MAX_MESSAGE)}
@@ -76,20 +89,24 @@ class Shown:
         return shown
 
     def diagnosis(self, diagnosis: Diagnosis) -> dict[str, Any]:
-        shown = self.cleaned(diagnosis).model_dump(mode="json", exclude={"evidence", "scope"})
-        evidence = [
-            item.model_dump(include={"name", "value", "unit", "threshold"}) for item in self._evidence(diagnosis)
+        """Without empty fields."""
+        clean = self.cleaned(diagnosis).model_dump(mode="json", exclude={"scope"}, exclude_none=True)
+        clean["evidence"] = [
+            {"name": item.name, "value": item.value, "unit": RATIOS[item.unit]}
+            | ({"threshold": item.threshold} if item.threshold is not None else {})
+            | ({"at": item.note} if item.note else {})
+            for item in self._evidence(diagnosis)
         ]
-        return {**shown, "evidence": evidence}
+        return {name: value for name, value in clean.items() if value not in ("", [])}
 
     def cleaned(self, diagnosis: Diagnosis) -> Diagnosis:
         """As a brief may quote it."""
         return diagnosis.model_copy(
             update={
-                "advice": self.told(diagnosis.advice),
+                "advice": self.figures(diagnosis.advice),
                 "kernel": printable(diagnosis.kernel, 200),
                 "evidence": tuple(self._evidence(diagnosis)),
-                "unknown": tuple(Unknown(what=item.what, why=self.told(item.why)) for item in diagnosis.unknown),
+                "unknown": tuple(Unknown(what=item.what, why=self.figures(item.why)) for item in diagnosis.unknown),
             }
         )
 
@@ -97,7 +114,7 @@ class Shown:
         """The same brief with everything that tells of a run said again by the rules of this file."""
         task = brief.task
         texts = {insight.number: insight.text for insight in tree.insights}
-        source = SourceFile(path=task.files[0].path, text=shown_reference(task) or "# not shown\n")
+        source = SourceFile(path=reference_file(task).path, text=shown_reference(task) or "# not shown\n")
         return brief.model_copy(
             update={
                 "task": task.model_copy(update={"files": (source,)}),
@@ -123,21 +140,44 @@ class Shown:
         )
 
     def _evidence(self, diagnosis: Diagnosis) -> list[Evidence]:
+        """Each with the shape it is of: a hidden one by a number that counts within this diagnosis."""
+        hidden: dict[str, str] = {}
         return [
-            Evidence(name=item.name, value=round(item.value, 4), unit=item.unit, threshold=item.threshold)
+            Evidence(
+                name=item.name, value=float(f"{item.value:.4g}"), unit=item.unit, threshold=item.threshold,
+                note=self._at(item.note, hidden),
+            )
             for item in diagnosis.evidence
             if item.unit in RATIOS
-        ]
+        ]  # fmt: skip
+
+    def _at(self, note: str, hidden: dict[str, str]) -> str:
+        if note.startswith(ONE_SIZE):
+            return ONE_SIZE
+        found = self._shape.match(note)
+        if found is None:
+            return ""
+        if self._shape_or_not(found) == SHOWN:
+            return f"shown shape {found[0].replace(',', '')}"
+        return hidden.setdefault(found[0], f"hidden shape {len(hidden) + 1}")
+
+    def figures(self, text: str) -> str:
+        """What our own code says of a run: as `told`, but for ratios, which are rounded and kept."""
+        parts, done = [], 0
+        for ratio in _RATIO.finditer(text):
+            parts += [self.told(text[done : ratio.start()]), about(float(ratio[1]))]
+            done = ratio.end()
+        return "".join((*parts, self.told(text[done:])))
 
     def told(self, text: str) -> str:
         """What the judge says of a run, without shapes that are not shown, times and long numbers."""
         clean = self._shape.sub(self._shape_or_not, printable(text, MAX_MESSAGE))
-        return _LONG.sub("…", _TIME.sub("(a time)", clean)) if clean else clean
+        return _LONG.sub(NUMBER, _TIME.sub("(a time)", clean)) if clean else clean
 
     def _shape_or_not(self, found: re.Match[str]) -> str:
         pairs = re.findall(r"(\w+)['\"]?\s*[=:]\s*(\d+)", found[0])
         if tuple(sorted((name, int(size)) for name, size in pairs)) in self._known:
-            return "a shown shape"
+            return SHOWN
         return "a shape that is not shown"
 
     def _message(self, verdict: Verdict) -> str:
@@ -156,68 +196,3 @@ class Shown:
 
     def _is_shown(self, shape: Mapping[str, int]) -> bool:
         return tuple(sorted(shape.items())) in self._known
-
-
-def timing(timing: Timing | None) -> dict[str, Any] | None:
-    """Against the faster baseline of each shape, geometric mean, with its interval. Not per shape: how much each one
-    gains would tell them apart."""
-    if timing is None:
-        return None
-    return {
-        "level": timing.level, "speedup": round(timing.speedup, 4), "low": round(timing.low, 4),
-        "high": round(timing.high, 4), "wins": timing.wins, "n_shapes": len(timing.shapes),
-    }  # fmt: skip
-
-
-def node_line(node: Node) -> dict[str, Any]:
-    """A row of the tree."""
-    found = node.verdict.timing if node.verdict else None
-    return {
-        "step": node.step, "operator": node.move.operator.value, "parents": list(node.move.parents),
-        "language": node.candidate.language, "status": status_of(node), "same_as": node.same_as,
-        "speedup": round(found.speedup, 4) if found else None, "low": round(found.low, 4) if found else None,
-        "high": round(found.high, 4) if found else None,
-        "intent": printable(node.candidate.origin.intent, 300),
-    }  # fmt: skip
-
-
-def move_shown(move: Move) -> dict[str, Any]:
-    return move.model_dump(mode="json")
-
-
-def source(candidate: Candidate) -> dict[str, Any]:
-    """A candidate of this campaign: the agent's own work."""
-    return {
-        "language": candidate.language,
-        "flags": list(candidate.flags),
-        "files": {file.path: file.text for file in candidate.files},
-    }
-
-
-def claim(tree: Tree) -> dict[str, Any]:
-    """The end: what the finalists measured again were worth, and the one look at the sealed shapes."""
-    closed, sealed = tree.closed, tree.sealed
-    return {
-        "winner": closed.winner if closed else None,
-        "won": bool(closed and closed.winner is not None),
-        "reason": closed.reason if closed else "",
-        "confirmed": [
-            {"step": step, "outcome": verdict.outcome.value, "timing": timing(verdict.timing)}
-            for step, verdict in sorted(tree.confirmed.items())
-        ],
-        "sealed": _sealed(sealed.step, sealed.verdict) if sealed else None,
-    }
-
-
-def _sealed(step: int, verdict: Verdict) -> dict[str, Any]:
-    """No message: what went wrong there could tell the shapes."""
-    correct = verdict.outcome is Outcome.CORRECT
-    return {"step": step, "correct": correct, "outcome": verdict.outcome.value, "timing": timing(verdict.timing)}
-
-
-def facts(facts: PlatformFacts) -> dict[str, Any]:
-    return facts.model_dump(mode="json")
-
-
-def rows(nodes: Sequence[Node]) -> list[dict[str, Any]]:
-    return [node_line(node) for node in nodes]

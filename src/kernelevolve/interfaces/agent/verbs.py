@@ -27,16 +27,20 @@ class CampaignSettings(Value):
     max_candidates: int = Field(default=50, ge=1, le=10_000, description="stop after this many candidates")
     max_seconds: float = Field(default=1800.0, gt=0, le=1e6, description="of judging; your thinking does not count")
     n_threads: int | None = Field(default=None, ge=1, description="for kernels and baselines alike; default every core")
-    seed: int = 0
-    policy: str = Field(default="greedy", description="who picks parents when you ask for a brief without any")
+    seed: int = Field(default=0, description="of the policy's choices")
+    policy: str = Field(
+        default="greedy",
+        description="who picks parents where you name none: greedy, beam, mcts, islands, portfolio, random",
+    )
+    n_drafts: int = Field(default=3, ge=1, le=1000, description="so many first briefs without parents ask for drafts")
     n_finalists: int = Field(default=3, ge=1, le=10, description="best candidates that finish measures again")
     brief_tokens: int = Field(default=24_000, ge=500, le=200_000, description="size of a brief, estimated tokens")
     memory: str = Field(default="auto", description="what briefs remember; auto: the policy decides")
 
 
 class Tasks(Verb):
-    """List the operators (tasks) that can be optimised here. Start with this, or with open_campaign if you know the
-    task's name."""
+    """List the operators (tasks) that can be optimised here: the built-in ones, and those found in the folders this
+    server may read. open_campaign takes a name from here, or the path of a task folder or file inside those folders."""
 
     name = "tasks"
     changes = False
@@ -49,6 +53,7 @@ class Platforms(Verb):
 
     name = "platforms"
     changes = False
+    all: bool = Field(default=False, description="also fake, which judges nothing: for trying out the protocol")
 
 
 class Campaigns(Verb):
@@ -65,7 +70,9 @@ class OpenCampaign(Verb):
     shapes that you are not shown, so write for the whole domain. Next: get_brief."""
 
     name = "open_campaign"
-    task: str = Field(description="a name from tasks, or a task folder or file that this server may read")
+    task: str = Field(
+        description="a name from tasks, or the path of a task folder or file this server may read, as my_task/ or p.py"
+    )
     platform: str = Field(default="cpu", description="a name from platforms")
     where: str = Field(default="", description='optimise only a part of the domain, such as "B=1, L<=512"')
     settings: CampaignSettings = CampaignSettings()
@@ -84,31 +91,39 @@ class GetBrief(Verb):
         max_length=2,
         description="steps to start from: none = a new draft, one = change it, two = combine",
     )
-    operator: Operator | None = Field(default=None, description="draft, mutate or cross; follows from parents")
-    memory: Memory | None = Field(default=None, description="which earlier attempts the brief shows")
+    operator: Operator | None = Field(
+        default=None, description="draft (no parent), mutate (one) or cross (two); follows from parents"
+    )
+    memory: Memory | None = Field(
+        default=None,
+        description="which earlier attempts the brief shows; clean: none, fuse: two lineages",
+    )
 
 
 class Edit(Value):
     """Replace one place of a file of the first parent."""
 
-    file: str
+    file: str = Field(description="path of a file of the first parent")
     search: str = Field(min_length=1, description="text that occurs exactly once in the file")
-    replace: str
+    replace: str = Field(description="what stands there instead")
 
 
 class Propose(Verb):
-    """Hand in a candidate: whole files, or edits or a unified diff against the first parent. It is checked, recorded
+    """Hand in a candidate: whole files, or edits or a unified diff against the first parent, or nothing but other flags
+    for the first parent's files. It is checked, recorded
     and, unless you say evaluate=false, judged in the background: the answer has its `step` and a job `handle`; poll
     that with `job`. A candidate that repeats an earlier one gets that one's verdict at once and costs no judging."""
 
     name = "propose"
     campaign: Campaign
     files: dict[str, str] = Field(default={}, description="path -> whole text; on cpu one .cpp file is usual")
-    edits: tuple[Edit, ...] = Field(default=(), max_length=100)
+    edits: tuple[Edit, ...] = Field(
+        default=(), max_length=100, description="changes of the first parent, in this order; all or none"
+    )
     patch: str = Field(default="", description="a unified diff (as of git diff) against the first parent's files")
     language: str = Field(default="", description="cpp, cuda, triton, ...; default: the parent's, or the platform's")
     flags: tuple[str, ...] | None = Field(
-        default=None, max_length=64, description="compiler flags; default the parent's"
+        default=None, max_length=64, description="compiler flags; default the parent's (none with whole files)"
     )
     intent: str = Field(default="", max_length=2000, description="one sentence: what this attempt changes, and why")
     parents: tuple[int, ...] | None = Field(default=None, max_length=2, description="default: those of the ask")
@@ -118,7 +133,8 @@ class Propose(Verb):
 
 class Evaluate(Verb):
     """Ask for the verdict on a proposed step. Answers at once with a job handle; poll it with job. Needed only after
-    propose with evaluate=false, or when a job failed because of the machine."""
+    propose with evaluate=false, or when a job failed because of the machine. A step is judged once: for one that is
+    judged this answers with that verdict. The finalists are measured again, on new content, by finish."""
 
     name = "evaluate"
     campaign: Campaign
@@ -126,18 +142,21 @@ class Evaluate(Verb):
 
 
 class JobVerb(Verb):
-    """Look at a job by its handle (from propose, evaluate or finish). state: queued, running, done (with the result),
-    failed (the machine's fault or the budget's, never the candidate's). Call it again until it is done or failed."""
+    """Look at a job by its handle (from propose, evaluate or finish). state: queued (with its `place`, 1 is
+    next), running, done (with the result), failed (the machine's fault or the budget's, never the candidate's). Call it
+    again until it is done or failed."""
 
     name = "job"
     changes = False
-    handle: str = Field(max_length=300)
+    handle: str = Field(max_length=300, description="as it was given; with campaign also a step number, or finish")
+    campaign: str = Field(default="", max_length=200, description="may be left out; else it has to be the handle's")
     wait_s: Wait = 4.0
 
 
 class VerdictVerb(Verb):
     """What the judge found about a step: whether it is correct; if so its speed-up over the faster baseline with a
-    95 % interval, and a diagnosis of what bounds it; if not, at which stage it failed and why."""
+    95 % interval, and a diagnosis of what bounds it; if not, at which stage it failed and why. timing.wins says
+    whether it would be a win: low above 1.01, and on more than half of the shapes that shape's own interval above 1."""
 
     name = "verdict"
     changes = False
@@ -164,7 +183,8 @@ class KnowledgeVerb(Verb):
     name = "knowledge"
     changes = False
     query: str = Field(min_length=1, max_length=500)
-    platform: str = Field(default="", description="cpu or cuda")
+    campaign: str = Field(default="", max_length=200, description="only notes for its platform")
+    platform: str = Field(default="", description="cpu or cuda; default the campaign's, else any")
     language: str = ""
     limit: int = Field(default=5, ge=1, le=20)
 
@@ -180,7 +200,8 @@ class InsightVerb(Verb):
 
 
 class Status(Verb):
-    """How the campaign stands: budget left, the best candidate so far, what is being judged."""
+    """How the campaign stands: budget left, the best candidate so far (by the lower end of the search's interval), what
+    is being judged. Of a closed campaign: its claim, and as best the winner as it was proved."""
 
     name = "status"
     changes = False
@@ -188,12 +209,15 @@ class Status(Verb):
 
 
 class Finish(Verb):
-    """End the search and prove the result: the best candidates are measured again, the winner once on shapes that
-    nobody has seen. Answers at once with a job handle. After this nothing more can be proposed; call it when the
-    budget is spent or you have no more ideas. Only the result of this is a claim."""
+    """End the search and prove the result. The settings.n_finalists correct candidates with the highest lower end of
+    the search's interval are measured again on new content; the one whose lower end is highest then, if it wins, is
+    measured once on shapes that nobody has seen. Answers at once with a job handle. After this nothing more can be
+    proposed; call it when the budget is spent or you have no more ideas. Only the result of this is a claim. While the
+    machine is busy with other work it answers `noisy` and begins nothing: wait, or say force=true."""
 
     name = "finish"
     campaign: Campaign
+    force: bool = Field(default=False, description="also on a busy machine, where noise may decide")
 
 
 VERBS: tuple[type[Verb], ...] = (
@@ -202,4 +226,6 @@ VERBS: tuple[type[Verb], ...] = (
 )  # fmt: skip
 BY_NAME = {verb.name: verb for verb in VERBS}
 Answer = dict[str, JsonValue]
-ErrorKind = Literal["usage", "unknown", "task", "spent", "busy", "record", "machine", "unauthorized", "too_large"]
+ErrorKind = Literal[
+    "usage", "unknown", "task", "spent", "closed", "noisy", "busy", "record", "machine", "unauthorized", "too_large"
+]

@@ -18,9 +18,7 @@ POLL_S = 4.0
 def agent(
     verb: Annotated[
         str,
-        typer.Argument(
-            help="tasks, open_campaign, get_brief, propose, ...; `help` prints the agent's page, `stop` ends the server."
-        ),
+        typer.Argument(help="tasks, open_campaign, propose, ...; `help`: the agent's page; `stop`: end the server."),
     ],
     arguments: Annotated[
         str,
