@@ -10,8 +10,8 @@ demo: $(STAMP)
 	$(BIN)/kernelevolve run map_id --max-seconds 60
 
 # Recorded proposals, judged live on this machine; make demo-replay REPLAY=FILE TASK=NAME for another recording.
-REPLAY ?= docs/replays/map_id_builtin.jsonl
-TASK   ?= map_id
+REPLAY ?= docs/replays/running_mean_agent.jsonl
+TASK   ?= docs/examples/running_mean
 demo-replay: $(STAMP)
 	$(BIN)/kernelevolve run $(TASK) --proposer replay:$(REPLAY) --max-seconds 60
 

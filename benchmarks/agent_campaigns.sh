@@ -13,7 +13,9 @@ run() { # name, task, proposer
         > "$out/$1.json" 2> "$out/$1.log"
     echo "$1: exit $?"
 }
-for pair in "swish_norm docs/examples/kernelbench_swish_norm.py" "leaky_gate docs/examples/leaky_gate" "conv1d conv1d"; do
+for pair in "swish_norm docs/examples/kernelbench_swish_norm.py" "leaky_gate docs/examples/leaky_gate" "conv1d conv1d" \
+    "reverse_cumsum docs/examples/reverse_cumsum" "running_mean docs/examples/running_mean" "cummax docs/examples/cummax"; do
+    [[ " ${ONLY:-$pair} " == *" ${pair%% *} "* ]] || continue
     set -- $pair
     run "$1-builtin" "$2" builtin
     run "$1-agent" "$2" "replay:docs/replays/$1_agent.jsonl"
