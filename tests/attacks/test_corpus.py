@@ -74,7 +74,7 @@ def one_of_each() -> list[Entry]:
 @pytest.mark.parametrize("entry", one_of_each(), ids=lambda entry: entry.name)
 def test_the_naive_harness_falls_for_it(entry: Entry) -> None:
     results = []
-    for _ in range(3):  # its own noise decides some of them
+    for _ in range(5):  # its own noise decides some of them, and what else runs on the machine
         ok, text = fooled(entry)
         if ok:
             return
