@@ -16,8 +16,8 @@ from typing import Literal
 from kernelevolve.campaign.budget import Clock
 from kernelevolve.campaign.driven_record import Record, Written
 from kernelevolve.campaign.finish import finish
+from kernelevolve.campaign.judgement import Explain, judgement, original, repeat
 from kernelevolve.campaign.judging import Judging, Started
-from kernelevolve.campaign.loop import Explain
 from kernelevolve.campaign.questions import n_at_once
 from kernelevolve.campaign.seeds import policy_rng
 from kernelevolve.campaign.stopping import stop_reason
@@ -25,8 +25,7 @@ from kernelevolve.errors import ClosedError, KernelEvolveError, SpentError, Usag
 from kernelevolve.farm.base import Farm
 from kernelevolve.model.brief import Move
 from kernelevolve.model.candidate import Candidate
-from kernelevolve.model.events import Closed, Diagnosed, Event, Judged
-from kernelevolve.model.verdict import Verdict
+from kernelevolve.model.events import Closed
 from kernelevolve.search.base import Policy
 from kernelevolve.search.tree import Node, Tree
 from kernelevolve.store.base import Store
@@ -147,7 +146,7 @@ class Driven:
             node = self.tree.node(step)
             if not node.pending:
                 return Progress(state="done")
-            first = (self._record.original(node) or node).step
+            first = (original(self._record.journal, node) or node).step
             if any(first == other.step for other, _ in self._started):
                 return Progress(state="running", text=self._doing)
             if self._preparing and self._queue and first == self._queue[0]:
@@ -210,7 +209,7 @@ class Driven:
 
     def _enqueue(self, node: Node) -> None:
         """Of a repeat the original is judged."""
-        first = (self._record.original(node) or node).step
+        first = (original(self._record.journal, node) or node).step
         if first not in self._queue and all(first != other.step for other, _ in self._started):
             self._failed.pop(first, None)
             self._queue.append(first)
@@ -287,7 +286,7 @@ class Driven:
         node, started = self._started[0]
         self._said(f"judging step {node.step}")
         verdict = self._judging.verdict(started)
-        events = self._judgement(node, verdict)
+        events = judgement(self._record.journal, node, verdict, self._explain)
         with self._changed:
             self._record.journal.record(*events)
             self._started.popleft()
@@ -295,17 +294,9 @@ class Driven:
             self._doing = ""
             self._changed.notify_all()
 
-    def _judgement(self, node: Node, verdict: Verdict) -> list[Event]:
-        events: list[Event] = [Judged(step=node.step, verdict=verdict, elapsed_s=self.elapsed_s)]
-        opened = self._record.journal.opened
-        why = self._explain(verdict, opened, node.candidate) if self._explain and verdict.correct else None
-        return [*events, Diagnosed(step=node.step, diagnosis=why)] if why is not None else events
-
     def _settle_repeats(self) -> None:
         for node in self.tree.pending:
-            first = self._record.original(node)
-            if first is not None and first.verdict is not None:
-                self._record.repeated(node, first)
+            repeat(self._record.journal, node)
         self._changed.notify_all()
 
     def _finish_now(self) -> None:

@@ -12,8 +12,7 @@ from kernelevolve.campaign.journal import Journal
 from kernelevolve.errors import SpentError, UsageError
 from kernelevolve.model.brief import Brief, Move
 from kernelevolve.model.candidate import Candidate
-from kernelevolve.model.events import Answered, Asked, Event, Insight, Judged, Proposed
-from kernelevolve.search.tree import Node
+from kernelevolve.model.events import Answered, Asked, Event, Insight, Proposed
 from kernelevolve.store.base import Store
 
 ASKS_PER_CANDIDATE = 10
@@ -98,16 +97,6 @@ class Record:
             events.append(Answered(ask=ask, n_candidates=1, elapsed_s=elapsed_s))
         journal.record(*events)
         return step
-
-    def original(self, node: Node) -> Node | None:
-        """The earlier node that differs in comments and layout at most."""
-        first = self.journal.tree.first_of(node.normal_id)
-        return first if first is not None and first.step < node.step else None
-
-    def repeated(self, node: Node, first: Node) -> None:
-        assert first.verdict is not None
-        elapsed_s = self.journal.elapsed_s
-        self.journal.record(Judged(step=node.step, verdict=first.verdict, elapsed_s=elapsed_s, same_as=first.step))
 
     def insight(self, text: str, steps: tuple[int, ...], author: str) -> int:
         """Returns its number. Raises UsageError for one that is too long, SpentError when there are too many."""

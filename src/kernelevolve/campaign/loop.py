@@ -18,10 +18,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from kernelevolve.campaign.bench import Bench, Explain
+from kernelevolve.campaign.bench import Bench
 from kernelevolve.campaign.budget import Clock
 from kernelevolve.campaign.finish import finish
 from kernelevolve.campaign.journal import Journal
+from kernelevolve.campaign.judgement import Explain
 from kernelevolve.campaign.judging import Judging
 from kernelevolve.campaign.ledger import EventLedger
 from kernelevolve.campaign.listeners import Listener
