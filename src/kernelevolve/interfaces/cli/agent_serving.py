@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from kernelevolve.interfaces.agent.access import Workshop
 from kernelevolve.interfaces.agent.client import ServerState, write_state
 from kernelevolve.interfaces.agent.http_server import LOCAL, HttpServer
 from kernelevolve.interfaces.agent.service import Service
+from kernelevolve.interfaces.cli.border import terminated_like_interrupted
 from kernelevolve.interfaces.cli.output import print_json
 from kernelevolve.store.place import store_url
 
@@ -54,7 +52,7 @@ def run_mcp(workshop: Workshop, served: Served, *, transport: str) -> int:
         ) from error
     if transport == "http" and served.port == 0:
         raise UsageError("--mcp http needs a port of its own: --port 8642")
-    with _terminated_like_interrupted(), closing(Service(workshop)) as service:
+    with terminated_like_interrupted(), closing(Service(workshop)) as service:
         if transport == "stdio":
             anyio.run(serve_stdio, service)
             return 0
@@ -65,7 +63,7 @@ def run_mcp(workshop: Workshop, served: Served, *, transport: str) -> int:
 
 def run_http(workshop: Workshop, served: Served) -> int:
     with (
-        _terminated_like_interrupted(),
+        terminated_like_interrupted(),
         closing(Service(workshop)) as service,
         HttpServer(
             service, token=served.token, host=served.host, port=served.port, may_be_stopped=served.state is not None
@@ -96,15 +94,3 @@ def _announce(served: Served, url: str) -> None:
             print(f"token (told once): {served.token}", file=sys.stderr, flush=True)
     if served.host not in LOCAL:
         print("warning: reachable from other machines, and not encrypted; put TLS in front", file=sys.stderr)
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

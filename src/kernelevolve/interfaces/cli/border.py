@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from kernelevolve.errors import KernelEvolveError, UsageError
@@ -68,3 +71,16 @@ def _keep_traceback() -> Path:
     with tempfile.NamedTemporaryFile("w", prefix="kernelevolve-", suffix=".log", delete=False) as handle:
         handle.write(traceback.format_exc())
     return Path(handle.name)
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """A scheduler's SIGTERM ends a run as cleanly as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():  # signals belong to the main thread
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from kernelevolve.campaign.assemble import continue_campaign
 from kernelevolve.campaign.driver_lock import DriverLock
-from kernelevolve.interfaces.cli.border import INTERRUPTED, OK
+from kernelevolve.interfaces.cli.border import INTERRUPTED, OK, terminated_like_interrupted
 from kernelevolve.interfaces.cli.output import emit, make_console, print_json
 from kernelevolve.interfaces.cli.progress import LiveView, PlainView, Watch
 from kernelevolve.interfaces.cli.summary import render_summary, summary_data, write_results
@@ -29,7 +25,7 @@ def drive(store: Store, campaign_id: str, *, folder: Path, command: str, as_json
     view = LiveView(watch, console) if console.is_terminal and not as_json else PlainView(watch, console)
     try:
         alone = DriverLock(working_folder(folder), campaign_id)
-        with alone, _terminated_like_interrupted(), view:
+        with alone, terminated_like_interrupted(), view:
             kept = working_folder(folder) / campaign_id / "transcripts"
             continue_campaign(store, campaign_id, cache_dir=default_cache(), listeners=[view], transcripts=kept)
     except KeyboardInterrupt:
@@ -38,19 +34,6 @@ def drive(store: Store, campaign_id: str, *, folder: Path, command: str, as_json
     files = write_results(record, working_folder(folder) / campaign_id)
     emit(command, as_json, summary_data(record, files), lambda out: render_summary(record, files, out))
     return OK
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """A scheduler's SIGTERM ends a run as cleanly as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():  # signals belong to the main thread
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _interrupted(campaign_id: str, *, folder: Path, command: str, as_json: bool) -> int:
