@@ -1,11 +1,9 @@
-"""Gated DeltaNet packed decode: the winners of campaigns on every serving shape, beside vLLM's own kernel.
+"""Gated DeltaNet packed decode, the winners of campaigns: a long rollout, and slots that begin beyond 2^31 elements.
 
-    PYTHONPATH=<a vLLM> python benchmarks/gdn_decode.py --store FOLDER --out docs/results/h200/gdn_decode.json \
-        [--rates docs/results/h200/clocks.json] [--steps 1000]
+    python benchmarks/gdn_decode.py --store FOLDER --out docs/results/h200/gdn_rollout.json [--steps 1000]
 
-For each shape the winner of the campaign whose part of the domain holds it, compared by the judge at level "confirm".
-Then a rollout of `--steps` steps (kernel and float32 reference against the float64 oracle), and one call on a pool in
-which slots begin beyond 2^31 elements.
+The rollout compares kernel and float32 reference with the float64 oracle after `--steps` steps. Its speed on the
+serving shapes is serving_shapes.py's.
 """
 
 from __future__ import annotations
@@ -13,9 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
 from pathlib import Path
+from typing import Any
 
 from kernelevolve.farm.process import QUIET
 
@@ -36,7 +34,6 @@ from kernelevolve.model.task import ShapeSets  # noqa: E402
 from kernelevolve.store import open_store  # noqa: E402
 from kernelevolve.toolchains.cache import default_cache  # noqa: E402
 
-TENSOR_PARALLEL = {1: (1, 2, 4, 8, 16, 32, 64, 128), 2: (1, 4, 16, 64), 4: (1, 4, 16, 64), 8: (1, 4, 16, 64)}
 FAR_SLOTS = 2100
 """Slots of 2^20 elements: the last ones begin beyond 2^31 elements."""
 
@@ -45,20 +42,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--rates", type=Path)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--variants", type=int, default=2, help="kinds of input in the rollout, of the task's list")
-    parser.add_argument("--only", default="", help="part of it: shapes, rollout or far")
+    parser.add_argument("--only", default="", help="part of it: rollout or far")
     options = parser.parse_args()
-    copies = copy_times(json.loads(options.rates.read_text())) if options.rates else {}
     store = open_store(options.store)
     records = [load_record(store, row.id) for row in store.campaigns()]
     records = [r for r in records if r.opened.task.name == "gated_delta_packed_decode" and r.leader is not None]
-    judge = Judge(cache=default_cache(), defences=Defences(without=("admission",)))
-    found = {"shapes": [], "rollout": [], "far": []}
-    for record in records if options.only in ("", "shapes") else []:
-        measured(judge, record, found["shapes"], copies)
-    judge.close()
+    found: dict[str, list[Any]] = {"rollout": [], "far": []}
     if options.only in ("", "far"):
         found["far"].append(far(records))
         show(json.dumps(found["far"][-1]))
@@ -74,60 +65,8 @@ def show(text: str) -> None:
     sys.stdout.flush()
 
 
-def serving_shapes():
-    for ways, batches in TENSOR_PARALLEL.items():
-        for batch in batches:
-            yield {"B": batch, "H": 16 // ways, "HV": 64 // ways, "K": 128, "V": 128, "S": batch + 3}
-
-
 def admits(task, shape) -> bool:
     return all(task.axis(name).admits(size) for name, size in shape.items())
-
-
-def measured(judge: Judge, record, rows, copies) -> None:
-    task = record.opened.task
-    shapes = tuple(shape for shape in serving_shapes() if admits(task, shape))
-    if not shapes:
-        return
-    wanted = task.model_copy(update={"shapes": ShapeSets(shown=shapes)})
-    job = Job(task=wanted, candidate=record.leader.candidate, level="confirm", baselines=(), secret="serving")
-    verdict = judge.verdict(job)
-    if verdict.timing is None:
-        show(f"{record.campaign_id}: {verdict.outcome.value} {verdict.message}")
-        return
-    for timing in verdict.timing.shapes:
-        rival = timing.comparisons[0]
-        row = {
-            "campaign": record.campaign_id, "step": record.leader.step,
-            "recipe": record.leader.candidate.origin.recipe, "shape": timing.shape, "us": timing.latency_us,
-            "baseline": rival.baseline, "baseline_us": rival.baseline_us,
-            "speedup": rival.speedup, "low": rival.low, "high": rival.high, "bytes": timing.bytes_moved,
-            "floor_us": timing.bytes_moved / 4.3e6, "copy_us": interpolated(copies, timing.bytes_moved),
-        }  # fmt: skip
-        rows.append(row)
-        shape = row["shape"]
-        copy = f", copy {row['copy_us']:.2f}" if row["copy_us"] else ""
-        show(
-            f"B={shape['B']:<4} H={shape['H']:<3} {row['us']:8.2f} us  {row['baseline']} {row['baseline_us']:8.2f} "
-            f"{row['speedup']:.2f}x [{row['low']:.2f}-{row['high']:.2f}]  floor {row['floor_us']:.2f}{copy}"
-        )
-
-
-def copy_times(clocks) -> dict[str, float]:
-    """us by bytes: the best way to write a plain copy, by the judge's clock."""
-    return {
-        size: min(statistics.median(samples) for samples in ways.values())
-        for size, ways in clocks["rates"]["copy"].items()
-    }
-
-
-def interpolated(copies: dict[str, float], n_bytes: int) -> float | None:
-    """Time a copy of as many bytes takes, between the two measured sizes around it."""
-    points = sorted((int(size), us) for size, us in copies.items())
-    for (low, low_us), (high, high_us) in zip(points, points[1:], strict=False):
-        if low <= n_bytes <= high:
-            return low_us + (high_us - low_us) * (n_bytes - low) / (high - low)
-    return None
 
 
 def rolled_out(record, steps: int, n_variants: int):

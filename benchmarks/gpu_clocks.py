@@ -1,11 +1,11 @@
 """Clocks on a GPU: bias and noise of the ways to time a kernel, and how fast this device copies, by the judge's clock.
 
-    python benchmarks/gpu_clocks.py --out docs/results/h200/clocks.json [--repeats 20]
+    python benchmarks/gpu_clocks.py --out docs/results/h200/clocks.json [--repeats 20] [--only rates]
 
 One kernel (x = -x, in place) of about 3, 30 and 300 us, cold and warm: one launch between events, do_bench, the
 driver's activity records (CUPTI), the judge's clock (calls on different slots in one graph), the slopes of that graph
 on the device's and on the host's clock. Then what different flushes make of the same kernel, what a plain in-place
-change and a copy reach at sizes from 8 MB to 1 GB, and what an empty kernel costs in the judge's graph. The device's
+change and a copy reach at sizes from 4 KB to 1 GB, and what an empty kernel costs in the judge's graph. The device's
 settings are read, never changed. Everything is printed as Markdown at the end; the file has every sample.
 """
 
@@ -34,7 +34,7 @@ from gpu_clocks_judge import Bench, empty_calls, graph_clocks, rate_samples  # n
 MB = 2**20
 SIZES = (("3 us", 2 * MB, 3.0), ("30 us", 64 * MB, 30.0), ("300 us", 600 * MB, 300.0))
 """Name, bytes of the tensor, and about how long the kernel takes; twice the bytes are moved."""
-MOVED_BYTES = tuple(2**power for power in (23, 25, 27, 28, 29, 30))
+MOVED_BYTES = tuple(2**power for power in (12, 16, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30))
 N_RATES = 9
 CHILD_TIMEOUT_S = 120.0
 SENSORS = "clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu,clocks_event_reasons.active,utilization.gpu"
@@ -183,7 +183,7 @@ def rate_table(record: dict[str, Any]) -> list[str]:
             us = statistics.median(ways[way])
             best = max(best, n_bytes / us / 1e3)
             cells.append(f"{n_bytes / us / 1e3:.0f} | {us:.2f} | {way}")
-        lines.append(f"| {n_bytes / 1e6:.0f} | {' | '.join(cells)} | {best:.0f} |")
+        lines.append(f"| {n_bytes / 1e6:.3g} | {' | '.join(cells)} | {best:.0f} |")
     return lines
 
 
@@ -204,12 +204,27 @@ def report(record: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def only_rates(record: dict[str, Any], out: Path) -> int:
+    with tempfile.TemporaryDirectory(prefix="ke-clocks-") as name:
+        bench = Bench(Path(name))
+        record["rates"] = rate_samples(bench, MOVED_BYTES, repeats=N_RATES)
+        bench.close()
+    record["sensors"]["after"] = sensors()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(record, indent=1) + "\n")
+    print("\n".join(rate_table(record)))
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--only", choices=("", "rates"), default="")
     options = parser.parse_args()
     record: dict[str, Any] = {"repeats": options.repeats, "judge": {}, "sensors": {"before": sensors()}}
+    if options.only:
+        return only_rates(record, options.out)
     with tempfile.TemporaryDirectory(prefix="ke-clocks-") as name:
         bench = Bench(Path(name))
         record["device"] = bench.about()
