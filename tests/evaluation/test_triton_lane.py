@@ -111,9 +111,12 @@ def test_a_wrong_kernel_is_wrong(judge: Judge) -> None:
 
 def test_memory_per_block_reaches_the_kernel_that_asked_for_it(judge: Judge) -> None:
     task = load_task(TASK, platform="cuda")
+    even = tuple(
+        axis.model_copy(update={"multiple_of": 16, "low": 16}) if axis.name == "C" else axis for axis in task.axes
+    )
     wide = ShapeSets(shown=({"R": 256, "C": 384},), search=({"R": 777, "C": 4096},), sealed=({"R": 1021, "C": 1600},))
     candidate = made("triton", kernel_py=DESCRIPTORS, launch_toml=DESCRIPTOR_PLAN)
-    found = judged(judge, candidate, task.model_copy(update={"shapes": wide}))
+    found = judged(judge, candidate, task.model_copy(update={"axes": even, "shapes": wide}))
     assert found.correct, found.message
 
 
