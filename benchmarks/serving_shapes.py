@@ -1,103 +1,58 @@
-"""Winners of campaigns on the shapes that a published table or a server has, beside every baseline and a plain copy.
+"""Claims of finished campaigns shape by shape: beside every baseline, and what a plain copy leaves to be gained.
 
-    python benchmarks/serving_shapes.py TASK .. --store FOLDER --out FOLDER [--rates docs/results/h200/rates.json]
+    python benchmarks/serving_shapes.py STORE .. [--rates docs/results/h200/rates.json] [--out FILE.json]
 
-For each shape the winner whose part of the domain is the smallest that holds it, as an exported dispatcher would
-choose, compared by the judge at level "confirm" with the task's own arms, eager, torch.compile and max-autotune. "copy"
-is what a plain copy of as many bytes takes by the same clock: the baseline over it is the most any kernel could gain.
+Everything is read from the campaigns' records, nothing is measured: sealed shapes, then those of the search as they
+were measured again. "copy" is what the best plain copy of as many bytes takes by the same clock (gpu_clocks.py); the
+fastest baseline over it is the most that any kernel could gain there. Prints Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
+import math
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kernelevolve.farm.process import QUIET
+from kernelevolve.interfaces.record import Record, Row, load_record
+from kernelevolve.model.verdict import ShapeTiming
+from kernelevolve.store import open_store
 
-os.environ |= QUIET  # before torch: its threads must not spin
-
-from kernelevolve.errors import MachineError  # noqa: E402
-from kernelevolve.evaluation.defences import Defences  # noqa: E402
-from kernelevolve.evaluation.judge import Judge  # noqa: E402
-from kernelevolve.interfaces.export.package import serving, winners  # noqa: E402
-from kernelevolve.interfaces.record import Record, load_record  # noqa: E402
-from kernelevolve.model.job import Job  # noqa: E402
-from kernelevolve.model.task import Shape, ShapeSets, Task  # noqa: E402
-from kernelevolve.model.verdict import ShapeTiming  # noqa: E402
-from kernelevolve.store import open_store  # noqa: E402
-from kernelevolve.toolchains.cache import default_cache  # noqa: E402
-
-ALL = ("eager", "compile", "compile-max-autotune")
-ONLY_OWN = ("gated_delta_packed_decode",)
-"""Tasks held against the arms they bring along alone: eager and compiled, this one is 5 to 20 times slower, and making
-20 shapes ready takes minutes."""
-TENSOR_PARALLEL = {1: (1, 2, 4, 8, 16, 32, 64, 128), 2: (1, 4, 16, 64), 4: (1, 4, 16, 64), 8: (1, 4, 16, 64)}
-
-
-def grid(**axes: Sequence[int] | int) -> tuple[Shape, ...]:
-    """Axes given as lists vary together."""
-    length = max(len(sizes) for sizes in axes.values() if not isinstance(sizes, int))
-    return tuple(
-        {name: size if isinstance(size, int) else size[index] for name, size in axes.items()} for index in range(length)
-    )
-
-
-def gated_delta_shapes() -> tuple[Shape, ...]:
-    return tuple(
-        {"B": batch, "H": 16 // ways, "HV": 64 // ways, "K": 128, "V": 128, "S": batch + 3}
-        for ways, batches in TENSOR_PARALLEL.items()
-        for batch in batches
-    )
-
-
-SHAPES: dict[str, tuple[Shape, ...]] = {
-    "gated_delta_packed_decode": gated_delta_shapes(),
-    "conv1d": (
-        *grid(B=[64, 128, 256, 512, 1024, 2048], CI=96, CO=96, L=200),
-        *grid(B=[32, 32, 64], CI=[64, 256, 768], CO=[64, 256, 768], L=[512, 1024, 1024]),
-    ),
-    "wukong_optimized_fm": grid(B=1024, N=[24, 40, 48], D=224, K=[2198, 448, 448]),
-    "interformer_pffn": grid(B=1024, N=[200, 200, 400, 150], D=[256, 192, 256, 96], K=[160, 96, 160, 192]),
-    "map_id": (
-        *grid(B=[100, 500, 1000, 5000], L=10000, M=10000),
-        *grid(B=10000, L=1000, M=[2000, 4000, 6000, 8000, 10000, 50000]),
-    ),
-    "merge_bucketized_dense": grid(F=[64, 256, 1024, 2048, 1024], N=[2, 4, 4, 4, 4096]),
-    "batch_event_truncate": grid(U=1024, F=[1, 5, 9, 32, 32], EV=[200, 200, 200, 100, 200]),
-}
+WITHOUT = {"gated_delta_packed_decode": ("K", "V", "S")}
+"""Axes that are the same in every row."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tasks", nargs="*", default=sorted(SHAPES))
-    parser.add_argument("--store", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("stores", nargs="+", type=Path)
     parser.add_argument("--rates", type=Path)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
     copies = copy_times(json.loads(options.rates.read_text())) if options.rates else {}
-    store = open_store(options.store)
-    records = [load_record(store, row.id) for row in store.campaigns()]
-    for name in options.tasks:
-        mine = one_a_part([record for record in records if record.opened.task.name == name])
-        rows = [row for record, shapes in shared_out(mine, SHAPES[name]) for row in measured(record, shapes, copies)]
-        (options.out / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    records = [
+        load_record(store, row.id) for folder in options.stores for store in [open_store(folder)]
+        for row in store.campaigns()
+    ]  # fmt: skip
+    found: dict[str, list[dict[str, Any]]] = {}
+    for record in one_a_part(records):
+        found.setdefault(record.opened.task.name, []).extend(rows_of(record, copies))
+    for name, rows in sorted(found.items()):
+        sys.stdout.write(table(name, sorted(rows, key=lambda row: list(row["shape"].values()))) + "\n\n")
+    if options.out:
+        options.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def one_a_part(records: Iterable[Record]) -> list[Record]:
-    """Of the campaigns for the same part of the domain, the one with the best claim."""
-    best: dict[str, Record] = {}
+    """Of the campaigns for the same part of a task's domain, the one with the best claim."""
+    best: dict[tuple[str, str], Record] = {}
     for record in records:
-        if record.winner is not None:
-            other = best.get(record.opened.task.where)
-            if other is None or claimed(record) > claimed(other):
-                best[record.opened.task.where] = record
+        part = record.opened.task.name, record.opened.task.where
+        if record.winner is not None and (part not in best or claimed(record) > claimed(best[part])):
+            best[part] = record
     return list(best.values())
 
 
@@ -106,51 +61,25 @@ def claimed(record: Record) -> float:
     return sealed.timing.low if sealed is not None and sealed.timing is not None else 0.0
 
 
-def shared_out(records: Sequence[Record], shapes: Iterable[Shape]) -> list[tuple[Record, tuple[Shape, ...]]]:
-    """Which winner serves which of the shapes."""
-    found = winners(records) if records else []
-    by_key = {winner.key: winner.record for winner in found}
-    served: dict[str, list[Shape]] = {}
-    for shape in shapes:
-        key = serving(found, shape)
-        if key:
-            served.setdefault(key, []).append(shape)
-        else:
-            show(f"the fallback serves {shape}")
-    return [(by_key[key], tuple(chosen)) for key, chosen in served.items()]
-
-
-def measured(record: Record, shapes: tuple[Shape, ...], copies: Mapping[int, float]) -> list[dict[str, Any]]:
-    """One row a shape; a new judge for each winner, as what it holds ready is for one task."""
+def rows_of(record: Record, copies: Mapping[int, float]) -> list[dict[str, Any]]:
     assert record.winner is not None
-    judge = Judge(cache=default_cache(), defences=Defences(without=("admission",)))
-    baselines = () if record.opened.task.name in ONLY_OWN else ALL
-    task: Task = record.opened.task.model_copy(update={"shapes": ShapeSets(shown=shapes)})
-    job = Job(task=task, candidate=record.winner.candidate, level="confirm", baselines=baselines, secret="serving")
-    try:
-        verdict = judge.verdict(job)
-    except MachineError as error:
-        show(f"{record.campaign_id}: {error}")
-        return []
-    finally:
-        judge.close()
-    if verdict.timing is None:
-        show(f"{record.campaign_id}: {verdict.outcome.value} {verdict.message}")
-        return []
-    rows = [row_of(record, timing, copies) for timing in verdict.timing.shapes]
-    for row in rows:
-        show(words(row))
+    row: Row = record.winner
+    rows: list[dict[str, Any]] = []
+    for level, verdict in (("sealed", row.sealed), ("confirm", row.confirmed)):
+        for timing in verdict.timing.shapes if verdict is not None and verdict.timing is not None else ():
+            if all(timing.shape != known["shape"] for known in rows):
+                rows.append(row_of(record, row, level, timing, copies))
     return rows
 
 
-def row_of(record: Record, timing: ShapeTiming, copies: Mapping[int, float]) -> dict[str, Any]:
-    assert record.winner is not None
-    best = min(timing.comparisons, key=lambda one: one.speedup)
+def row_of(record: Record, row: Row, level: str, timing: ShapeTiming, copies: Mapping[int, float]) -> dict[str, Any]:
+    best = timing.against_best
     copy_us = interpolated(copies, timing.bytes_moved)
     return {
-        "campaign": record.campaign_id, "step": record.winner.step, "recipe": record.winner.candidate.origin.recipe,
+        "campaign": record.campaign_id, "step": row.step, "recipe": row.candidate.origin.recipe, "level": level,
         "shape": timing.shape, "us": timing.latency_us, "bytes": timing.bytes_moved, "copy_us": copy_us,
-        "ceiling": best.baseline_us / copy_us if copy_us else None, "best_baseline": best.baseline,
+        "best_baseline": best.baseline, "speedup": best.speedup, "low": best.low, "high": best.high,
+        "ceiling": best.baseline_us / copy_us if copy_us else None,
         "baselines": {
             one.baseline: {"us": one.baseline_us, "speedup": one.speedup, "low": one.low, "high": one.high}
             for one in timing.comparisons
@@ -158,13 +87,26 @@ def row_of(record: Record, timing: ShapeTiming, copies: Mapping[int, float]) -> 
     }  # fmt: skip
 
 
-def words(row: Mapping[str, Any]) -> str:
-    shape = " ".join(f"{name}={size}" for name, size in row["shape"].items())
-    over = "  ".join(
-        f"{name} {one['speedup']:.2f}x [{one['low']:.2f}-{one['high']:.2f}]" for name, one in row["baselines"].items()
-    )
-    copy = f"copy {row['copy_us']:.2f} us, so at most {row['ceiling']:.2f}x" if row["copy_us"] else ""
-    return f"{shape:34} {row['us']:9.2f} us  {over}  {copy}  [{row['recipe']}]"
+def table(name: str, rows: list[dict[str, Any]]) -> str:
+    baselines = list(dict.fromkeys(baseline for row in rows for baseline in row["baselines"]))
+    head = ["shape", "us", "copy, us", *(f"over {one}" for one in baselines), "most possible", "kernel", "shapes"]
+    lines = [f"### {name}", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for row in rows:
+        left_out = WITHOUT.get(name, ())
+        shape = " ".join(f"{axis}={size}" for axis, size in row["shape"].items() if axis not in left_out)
+        cells = [shape, f"{row['us']:.2f}", f"{row['copy_us']:.2f}" if row["copy_us"] else ""]
+        for baseline in baselines:
+            one = row["baselines"].get(baseline)
+            cells.append(f"{one['speedup']:.2f} [{one['low']:.2f}-{one['high']:.2f}]" if one else "")
+        cells += [f"{row['ceiling']:.2f}" if row["ceiling"] else "", row["recipe"].rpartition("/")[2], row["level"]]
+        lines.append("| " + " | ".join(cells) + " |")
+    means = [mean([row["baselines"][one]["speedup"] for row in rows if one in row["baselines"]]) for one in baselines]
+    lines.append(f"| geometric mean | | | {' | '.join(f'{value:.2f}' for value in means)} | | | |")
+    return "\n".join(lines)
+
+
+def mean(values: list[float]) -> float:
+    return math.exp(statistics.mean(math.log(value) for value in values))
 
 
 def copy_times(clocks: Mapping[str, Any]) -> dict[int, float]:
@@ -182,11 +124,6 @@ def interpolated(copies: Mapping[int, float], n_bytes: int) -> float | None:
         if low <= n_bytes <= high:
             return low_us + (high_us - low_us) * (n_bytes - low) / (high - low)
     return None
-
-
-def show(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

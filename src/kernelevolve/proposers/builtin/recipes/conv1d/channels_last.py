@@ -47,13 +47,12 @@ def turn(x, turned, B, CI, L, DEPTH: tl.constexpr, BLOCK: tl.constexpr):
     if b >= B:
         return
     width = depths * DEPTH
-    x += b * CI * L
     turned = turned.to(x.dtype) + b * (L + 2) * width
     whole = L // 8 * 8  # known to the compiler as a multiple of 8
     if whole == L:
-        turn_tile(x, turned, l0, i0, CI, L, width, whole, DEPTH, BLOCK)
+        turn_tile(tl.multiple_of(x + b * CI * whole, 16), turned, l0, i0, CI, whole, width, whole, DEPTH, BLOCK)
     else:
-        turn_tile(x, turned, l0, i0, CI, L, width, L, DEPTH, BLOCK)
+        turn_tile(x + b * CI * L, turned, l0, i0, CI, L, width, L, DEPTH, BLOCK)
 
 
 @triton.jit
@@ -82,9 +81,8 @@ def conv(
         tap, i0 = step % 3, step // 3 * DEPTH
         acc = tl.dot(tl.load(w + (tap * size + i0)), tl.trans(tl.load(x + (tap * width + i0))), acc)
     acc += tl.load(bias + co, mask=co < CO, other=0.0).to(tl.float32)[:, None]
-    out += b * CO * L
     whole = L // 8 * 8
     if whole == L:
-        put(acc.to(kind), out, co, l, CO, L, whole)
+        put(acc.to(kind), out + b * CO * whole, co, l, CO, whole, whole)
     else:
-        put(acc.to(kind), out, co, l, CO, L, L)
+        put(acc.to(kind), out + b * CO * L, co, l, CO, L, L)

@@ -3,9 +3,9 @@
 # summary: a block of rows passes both products and norms on chip; the first norm is applied after the second product
 # isa: sm_90
 # dtype: float16 bfloat16
-# knob BLOCK_N = 128 64
+# knob BLOCK_N = 64 128
 # knob BLOCK_K = 32 64 16
-# knob WARPS = 8 4 16
+# knob WARPS = 4 8 16
 # knob STAGES = 2 3 1
 # knob SPLIT = 0 1
 # order: 20
