@@ -42,6 +42,7 @@ TRIED = {
         "C22_half_the_rows",
     ),
     "guard_bands": ("one_past_end", "one_before_start"),
+    "gaps": ("C2_writes_between_rows", "C19_rows_back_to_back"),
     "inputs_unchanged": ("changes_input", "C2_zero_inputs"),
     "decoys": ("T12_super_batch",),
     "edge_shapes": ("C19_fixed_size", "C19_shape_table", "S14_one_size_right", "P15_diagonal_only", "C9_wrong_axis"),

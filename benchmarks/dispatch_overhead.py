@@ -114,8 +114,7 @@ def measured(folder: Path) -> dict[str, Any]:
     sys.path.insert(0, str(folder))
     name = next(path.stem.removeprefix("test_") for path in folder.glob("test_*.py"))
     module, test = importlib.import_module(name), importlib.import_module(f"test_{name}")
-    shape, _ = test.PLAN["shapes"][0]
-    _, inputs = next(test.draws(shape))
+    shape, _, inputs = test.first_drawn()
     free = {axis: shape[axis] for axis in test.PLAN["free"]}
     values, axes = tuple(inputs.values()), tuple(free.values())
     function, operator = getattr(module, name), module.OPERATOR
@@ -130,11 +129,14 @@ def measured(folder: Path) -> dict[str, Any]:
         "package_in_torch_compile": lambda: compiled(*values, **free),
         "reference_eager": lambda: operator.by_reference(values, axes),
     }
+    if operator._vendor is not None:
+        calls[f"fallback_{module.SPEC['fallback']}"] = lambda: operator._vendor(values, axes)
     found = {f"{label}_host_us": host_us(call, gpu) for label, call in calls.items()}
     probe = operator._probe
     found["of_which_the_key_host_us"] = host_us(lambda: probe(values), False)
     if gpu:
-        found |= {f"{label}_graph_us": graph_us(calls[label]) for label in ("package", "reference_eager")}
+        other = next((label for label in calls if label.startswith("fallback_")), "reference_eager")
+        found |= {f"{label}_graph_us": graph_us(calls[label]) for label in ("package", other)}
     device = torch.cuda.get_device_name() if gpu else "cpu"
     return {"operator": name, "shape": shape, "served": served, "device": device, "torch": torch.__version__, **found}
 

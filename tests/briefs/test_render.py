@@ -17,6 +17,7 @@ from kernelevolve.campaign.remembering import Counts
 from kernelevolve.errors import UsageError
 from kernelevolve.model.brief import Brief, Lesson, Memory, Move, Operator, Snippet
 from kernelevolve.model.task import Rule, SourceFile
+from kernelevolve.tasks import load_task
 from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS
 from tests.briefs.trees import GOLDEN, cpu_campaign, golden_cases, mutate, rendered
 
@@ -278,3 +279,14 @@ def test_every_language_has_a_contract() -> None:
             assert PLATFORM_OF.get(language, platform) == platform
             assert (NOTES / f"{language}.md").is_file()
     assert {name for names in LANGUAGES_OF.values() for name in names} == set(TOOLCHAINS)
+
+
+def test_rows_that_may_lie_apart_are_told() -> None:
+    task = load_task(str(Path(__file__).parents[1] / "attacks" / "tasks" / "pool_decay"))
+    brief = cpu_campaign().brief(Move(operator=Operator.DRAFT)).model_copy(update={"task": task.public()})
+    text = rendered(brief).text
+    assert (
+        "- SP: elements from one row of a tensor to the next: the row's own length, or a multiple of 4 above it" in text
+    )
+    assert "- XP: elements from one row of a tensor to the next: the row's own length, or any number above it" in text
+    assert "rows SP elements apart: never write what lies between them, nor use what it holds" in text

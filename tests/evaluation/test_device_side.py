@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from kernelevolve.evaluation.defences import Defences
 from kernelevolve.evaluation.device import HostDevice
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.device_side import DeviceSide
+from kernelevolve.evaluation.draws import joint_layout, make_draw
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Window
+from kernelevolve.evaluation.pitches import Gaps
 from kernelevolve.evaluation.stages.measure import Samples, shared_work
+from kernelevolve.evaluation.task_module import TaskModule
 from kernelevolve.model.task import Task
 from kernelevolve.tasks import load_task
 
@@ -133,6 +137,43 @@ def test_what_a_timed_call_must_not_touch(
     with pytest.raises(CandidateFault, match=words):
         sampled(bench, kernel, n_samples=1)
     bench.close()
+
+
+@pytest.mark.parametrize("kept_whole", [True, False], ids=["slots looked at whole", "tensor by tensor"])
+def test_gaps_between_rows_are_looked_at_in_every_timed_call(cache: Path, kept_whole: bool) -> None:
+    """Timed draws have none today; should they ever, who writes there is found as in the check."""
+    task = load_task(str(TASKS / "pool_decay"), platform="cuda")
+    module = TaskModule(task, cache / "pool_decay")
+    draws = [
+        make_draw(module, SHAPE, secret="s", label=f"n{index}", variant="nominal", gaps=Gaps(seed="s", always=True))
+        for index in range(12)
+    ]
+    pitch = draws[0].sizes["SP"]
+    layout = joint_layout(draws)
+    arena = DeviceArena(layout.n_bytes * 13, HostDevice())
+    sizes = [draws[0].n_bytes[name] // 4 for name in layout.regions]
+
+    def decay(tensors: Tensors, *, gap: float | None = None) -> None:
+        state, x, a, w, y = tensors
+        rows = state.view(8, -1)
+        rows[:, :16] = rows[:, :16] * a[:, None] + x.view(8, -1)[:, :16]
+        y.copy_((rows[:, :16] * w).view(-1))
+        if gap is not None:
+            rows[3, pitch - 1] = gap
+
+    def side(kernel: Kernel) -> DeviceSide:
+        return DeviceSide(
+            name="candidate", caller=InProcess(arena, kernel, sizes), arena=arena, task=task, layout=layout,
+            n_slots=12, n_threads=1, trusted=False, device=HostDevice(),
+            defences=Defences() if kept_whole else Defences(without=("glance",)),
+        )  # fmt: skip
+
+    assert pitch > 16
+    arena.wipe()
+    side(decay).sample(draws, list(range(13)), timeout_s=1.0)
+    with pytest.raises(CandidateFault, match="wrote between the rows of state"):
+        side(partial(decay, gap=float("nan"))).sample(draws, list(range(13)), timeout_s=1.0)
+    arena.close()
 
 
 def test_no_slot_tells_by_its_content_that_it_is_the_decoy(bench: Bench) -> None:

@@ -13,6 +13,8 @@ from kernelevolve.evaluation.profile_inputs import ProfileRequest, prepare
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.profile_job import ProfileJob
 from kernelevolve.model.task import Axis, Objective, Rule, ShapeSets, SourceFile, Task, TensorSpec
+from kernelevolve.selftest.corpus import candidate_of
+from kernelevolve.tasks import load_task
 from kernelevolve.toolchains.nvrtc import find_nvrtc
 
 pytestmark = pytest.mark.skipif(find_nvrtc() is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
@@ -72,6 +74,18 @@ def ready(task: Task, folder: Path, cache: Path, kernel: str = KERNEL, plan: str
     candidate = Candidate(language="cuda", files=files, origin=Origin(proposer="tests"))
     request = ProfileRequest(task=task, shape={"N": 10}, candidates=(("one", candidate),))
     return prepare(request, folder=folder, cache=cache)
+
+
+def test_rows_lie_back_to_back_in_a_profile_and_the_kernel_is_told(tmp_path: Path, cache: Path) -> None:
+    tests = Path(__file__).parents[1]
+    entry = tests / "honest" / "F4_cuda_rows_apart"
+    request = ProfileRequest(
+        task=load_task(str(tests / "attacks" / "tasks" / "pool_decay"), platform="cuda"), shape={"R": 5, "C": 7},
+        candidates=(("one", candidate_of(entry / "kernel.cu", "cuda")),),
+    )  # fmt: skip
+    job = prepare(request, folder=tmp_path, cache=cache)
+    assert [item.value for item in job.candidates[0].launches[0].arguments[5:]] == [5, 7, 7, 7]
+    assert job.bytes_moved == 4 * (4 * 35 + 5 + 7)
 
 
 def test_launches_have_the_judges_numbers(task: Task, tmp_path: Path, cache: Path) -> None:

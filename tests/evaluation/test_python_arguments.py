@@ -17,7 +17,7 @@ def state_argument() -> Argument:
 def test_arguments_lie_in_the_memory_and_are_no_views() -> None:
     memory = np.zeros(4096, dtype=np.uint8)
     argument = state_argument()
-    state = tensor_at(memory, 256, argument, {"S": 2, "HV": 1, "V": 4, "K": 8})
+    state = tensor_at(memory, 256, argument, {"S": 2, "HV": 1, "V": 4, "K": 8, "SP": 32})
     assert state._base is None
     assert state.shape == (2, 1, 4, 8)
     state[1, 0, 3, 7] = 1.0
@@ -28,7 +28,7 @@ def test_a_compiled_function_may_change_an_argument_in_place() -> None:
     """A state that was a view of bytes was refused, and the strongest baseline with it."""
     memory = np.zeros(1024, dtype=np.uint8)
     argument = state_argument()
-    state = tensor_at(memory, 64, argument, {"S": 1, "HV": 1, "V": 2, "K": 4})
+    state = tensor_at(memory, 64, argument, {"S": 1, "HV": 1, "V": 2, "K": 4, "SP": 8})
 
     def step(held: torch.Tensor) -> torch.Tensor:
         held.add_(1.0)

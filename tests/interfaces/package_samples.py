@@ -66,6 +66,26 @@ extern "C" int row_mix(const float* x, float* state, int64_t shift, double facto
     return 0;
 }}
 """
+PITCHED_TASK = TASK.model_copy(
+    update={
+        "axes": (*TASK.axes, Axis(name="XP", role="pitch", high=4096, multiple_of=4), Axis(name="SP", role="pitch")),
+        "inputs": (TASK.inputs[0].model_copy(update={"pitch": "XP"}), TASK.inputs[1].model_copy(update={"pitch": "SP"}),
+                   *TASK.inputs[2:]),
+    }
+)  # fmt: skip
+PITCHED_CPP = """\
+// variant: {mark}
+extern "C" int row_mix(const float* x, float* state, int64_t shift, double factor, float* out, int64_t R, int64_t C,
+                       int64_t XP, int64_t SP) {{
+    for (int64_t r = 0; r < R; ++r) {{
+        double total = 0;
+        for (int64_t c = 0; c < C; ++c) total += x[r * XP + c];
+        state[r * SP] += (float)total;
+        for (int64_t c = 0; c < C; ++c) out[r * C + c] = x[r * XP + c] * (float)factor + (float)shift + (float)total;
+    }}
+    return 0;
+}}
+"""
 CUDA = """\
 // variant: {mark}
 extern "C" __global__ void row_sums(const float* x, float* partial, long long R, int C) {{
@@ -109,14 +129,15 @@ GPU_FACTS = PlatformFacts(name="cuda", kind="cuda", model="Imaginary GPU", n_cor
 
 
 def campaign(
-    where: str = "", *, cuda: bool = False, slower: tuple[Shape, ...] = (), name: str = "", task: Task = TASK
-) -> Record:
+    where: str = "", *, cuda: bool = False, slower: tuple[Shape, ...] = (), name: str = "", task: Task = TASK,
+    cpp: str = CPP,
+) -> Record:  # fmt: skip
     """A campaign for a part of the domain; its winner was measured on the shapes of that part, and on `slower` lost
     to the reference."""
     whole = task.model_copy(update={"platform": "cuda" if cuda else "cpu"})
     part = narrowed(whole, Where.parse(where))
     mark = where or "any"
-    texts = {"kernel.cu": CUDA.format(mark=mark), "launch.toml": PLAN} if cuda else {"k.cpp": CPP.format(mark=mark)}
+    texts = {"kernel.cu": CUDA.format(mark=mark), "launch.toml": PLAN} if cuda else {"k.cpp": cpp.format(mark=mark)}
     candidate = Candidate(
         language="cuda" if cuda else "cpp",
         files=tuple(SourceFile(path=path, text=text) for path, text in texts.items()),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelevolve.model.platform import PlatformFacts
-from kernelevolve.model.task import Task, evaluate_dim
+from kernelevolve.model.task import Task, evaluate_dim, row_of
 from kernelevolve.proposers.builtin.arm import Settings, recipe_arm
 from kernelevolve.proposers.builtin.recipe import RECIPES, Recipe, family_recipes
 from kernelevolve.tasks import load_task
@@ -56,7 +56,8 @@ def build(recipe: Recipe, settings: Settings, cache: Path) -> None:
     built = compiler.build(task, candidate, timeout_s=BUILD_TIMEOUT_S)
     assert isinstance(built, Artifact), f"{recipe.title} {settings}: {built}"
     plan = DeviceBuilt.from_json(Path(built.path).read_text()).plan
-    sizes = plan.known_sizes(dict(task.shapes.shown[0]))
+    shape = task.shapes.shown[0]
+    sizes = plan.known_sizes({**shape, **{spec.pitch: row_of(spec, shape) for spec in task.pitched}})
     for launch in plan.launch:
         shared = evaluate_dim(launch.shared_bytes, sizes)
         assert shared <= SHARED_LIMIT_BYTES, f"{recipe.title} {settings}: {launch.kernel} needs {shared} bytes"

@@ -13,6 +13,7 @@ from kernelevolve.evaluation.task_module import TaskModule, copy_inputs
 from kernelevolve.model.task import Axis, Rule, ShapeSets, SourceFile, Task, TensorSpec
 from kernelevolve.platforms.cpu import CpuPlatform
 from kernelevolve.proposers.builtin.inductor import InductorSource, extract
+from kernelevolve.tasks import load_task
 from kernelevolve.toolchains.base import Artifact
 from kernelevolve.toolchains.cpp import CppToolchain
 
@@ -134,6 +135,12 @@ def test_says_what_cannot_be_taken_over(cache: Path) -> None:
     task = task_of(SORT, whole("v", "N"), whole("table", "M"), out=whole("out", "N"))
     with pytest.raises(ProposerError, match=r"it calls torch.ops.aten.sort|calls aten.sort"):
         InductorSource(cache=cache).arm(task, CpuPlatform().facts())
+
+
+def test_rows_that_may_lie_apart_are_not_taken_over(tmp_path: Path) -> None:
+    task = load_task(str(Path(__file__).parents[1] / "attacks" / "tasks" / "pool_decay"))
+    with pytest.raises(ProposerError, match=r"take rows back to back \(input state has a pitch\)"):
+        InductorSource(cache=tmp_path).arm(task, CpuPlatform().facts())
 
 
 def test_a_reference_that_hangs_is_given_up(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from kernelevolve.model.candidate import Candidate
+from kernelevolve.model.launch import LaunchPlan
 from kernelevolve.tasks import load_task
 from kernelevolve.toolchains.cutile import CutileToolchain
 from kernelevolve.toolchains.dsl import CompileFault
+from kernelevolve.toolchains.dsl_plan import PlanError
 from kernelevolve.toolchains.tile_ptx import embedded, ordinary
 from tests.toolchains.dsl_cases import DslCase
 
@@ -135,6 +137,22 @@ class TestCutile(DslCase):
     def test_warps_are_the_compilers_to_say(self, tmp_path: Path) -> None:
         given = self.candidate(plan=PLAN.replace("constexprs", "num_warps = 4\nconstexprs"))
         assert "num_warps" in str(self.make_toolchain(tmp_path).inspect(self.make_task(), given))
+
+
+def test_rows_that_may_lie_apart_are_an_array_with_their_pitch(tmp_path: Path) -> None:
+    task = load_task(str(Path(__file__).parents[1] / "attacks" / "tasks" / "pool_decay"), platform="cuda")
+    state = next(spec for spec in task.inputs if spec.name == "state")
+    plan = LaunchPlan.model_validate(
+        {"launch": [{"kernel": "k", "grid": ["R", "1", "1"], "args": ["state", "x:16", "y"]}]}
+    )
+    prepared, _ = CutileToolchain(cache=tmp_path, architecture="sm_90a").prepared(plan, task)
+    assert prepared.launch[0].args == (
+        "state", "R:i32", "C:i32", "SP:i32", "1:i32", "x", "R:i32", "C:i32:16", "XP:i32:16", "1:i32",
+        "y", "R:i32", "C:i32", "(C):i32", "1:i32",
+    )  # fmt: skip
+    flat = task.model_copy(update={"inputs": (state.model_copy(update={"dims": ("R",)}), *task.inputs[1:])})
+    with pytest.raises(PlanError, match=r"state: elements that lie apart \(SP\) are no array of this language"):
+        CutileToolchain(cache=tmp_path, architecture="sm_90a").prepared(plan, flat)
 
 
 PTX = """\

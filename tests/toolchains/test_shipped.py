@@ -9,7 +9,7 @@ import pytest
 from kernelevolve.errors import ToolMissingError
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.launch import LaunchPlan
-from kernelevolve.model.task import Task
+from kernelevolve.model.task import Axis, Task
 from kernelevolve.testing.toolchain_case import made
 from kernelevolve.toolchains.base import Artifact
 from kernelevolve.toolchains.device_artifact import DeviceBuilt, DeviceKernel, keep, sha256
@@ -69,6 +69,15 @@ def test_dtypes_are_part_of_what_an_artifact_is_for(task: Task) -> None:
     half = task.model_copy(update={"outputs": (task.outputs[0].model_copy(update={"dtype": "float16"}),)})
     assert abi_id(shapes) == abi_id(task)
     assert abi_id(half) != abi_id(task)
+
+
+def test_whose_rows_lie_apart_is_part_of_what_an_artifact_is_for(task: Task) -> None:
+    axes = (*task.axes, Axis(name="P", role="pitch"))
+    ids = {abi_id(task.model_copy(update={"axes": axes}))}
+    for index, spec in enumerate(task.inputs):
+        inputs = [*task.inputs[:index], spec.model_copy(update={"pitch": "P"}), *task.inputs[index + 1 :]]
+        ids.add(abi_id(task.model_copy(update={"axes": axes, "inputs": tuple(inputs)})))
+    assert len(ids) == 1 + len(task.inputs)
 
 
 def test_without_the_compiler_the_shipped_one_is_taken_and_else_the_command_is_named(

@@ -135,7 +135,10 @@ def asked_parts(brief: Brief) -> list[Part]:
 
 
 def _axis(axis: Axis) -> str:
-    if axis.role != "shape":
+    if axis.role == "pitch":
+        step = f"a multiple of {axis.multiple_of} " if axis.multiple_of > 1 else "any number "
+        told = f"elements from one row of a tensor to the next: the row's own length, or {step}above it"
+    elif axis.role != "shape":
         told = f"read off an {axis.role}"
     else:
         told = f"{axis.low}" if axis.low == axis.high else f"{axis.low} to {axis.high}"
@@ -149,6 +152,8 @@ def _tensor(spec: TensorSpec) -> str:
     marks += (
         [", a parameter: it may change between calls all the same, so read it in every call"] if spec.static else []
     )
+    if spec.pitch:
+        marks.append(f", rows {spec.pitch} elements apart: never write what lies between them, nor use what it holds")
     return f"- {spec.name}: {spec.dtype} {kind}{''.join(marks)}" + (
         f"; {inline(spec.description)}" if spec.description else ""
     )

@@ -25,6 +25,7 @@ from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.device_side import DeviceSide
 from kernelevolve.evaluation.draws import Distribution, Draw, distributions, joint_layout, make_draw, small_shapes
 from kernelevolve.evaluation.looking import AnyArena
+from kernelevolve.evaluation.pitches import Gaps
 from kernelevolve.evaluation.reference import BaselineFailed, ReferenceServer
 from kernelevolve.evaluation.side import Side, nothing
 from kernelevolve.evaluation.spares import Spares
@@ -105,14 +106,15 @@ class Bench:
         sets = self.task.shapes
         return (sets.sealed or sets.search or sets.shown) if level == "sealed" else (sets.search or sets.shown)
 
-    def draw(self, shape: Shape, how: Distribution | None = None, label: str = "") -> Draw:
+    def draw(self, shape: Shape, how: Distribution | None = None, label: str = "", gaps: Gaps | None = None) -> Draw:
         """The same one whenever it is asked for; `label` tells several of one distribution apart."""
         how = how or distributions(self.module)[0]
-        key = f"{sorted(shape.items())}|{label}|{how.label}"
+        gaps = gaps if self.task.pitched and "gaps" in self.defences else None
+        key = f"{sorted(shape.items())}|{label}|{how.label}|{gaps}"
         if key not in self._draws:
             self._draws[key] = make_draw(
                 self.module, shape, secret=self._secret, label=label or how.label, variant=how.variant,
-                scale=how.scale, twist=how.twist,
+                scale=how.scale, twist=how.twist, gaps=gaps,
             )  # fmt: skip
         return self._draws[key]
 
@@ -152,10 +154,12 @@ class Bench:
             if "listed_variants" not in self.defences:
                 others = []
             wanted += [(shape, how) for how in (plan if index == 0 and not shapes else [plan[0], *others])]
-        draws = []
+        draws: list[Draw] = []
         for shape, how in wanted:
+            # One of each shape has gaps wherever it may have them, the others by chance.
+            gaps = Gaps(seed=how.label, always=all(draw.shape != shape for draw in draws))
             try:
-                draws.append(self.draw(shape, how))
+                draws.append(self.draw(shape, how, gaps=gaps))
             except ValueError:  # the generator refuses: outside what the operator is defined for
                 if shape in listed and how is plan[0]:
                     raise
@@ -174,7 +178,9 @@ class Bench:
         return self._rolled
 
     def _roll(self, shape: Shape, how: Distribution, state_name: str, n_steps: int) -> Rolled:
-        steps = [self.draw(shape, how, label=f"{how.label}-step-{index}") for index in range(n_steps)]
+        # The same for all steps: the state goes from one to the next as it lies.
+        gaps = Gaps(seed=how.label, always=how.variant == self.module.variants[0])
+        steps = [self.draw(shape, how, label=f"{how.label}-step-{index}", gaps=gaps) for index in range(n_steps)]
         state = steps[0].inputs[state_name].double()
         outputs: dict[str, torch.Tensor] = {}
         for step in steps:
@@ -186,7 +192,7 @@ class Bench:
     def layout(self, shape: Shape) -> tuple[Layout, int]:
         """Layout and number of timed slots for a shape; one more slot is used for warming up."""
         stock = self.stock(shape)
-        varies = any(axis.role != "shape" for axis in self.task.axes)
+        varies = any(axis.role in ("input", "output") for axis in self.task.axes)
         draws = [stock[index] for index in range(VARYING_DRAWS if varies else 1)]
         layout = joint_layout(draws, margin=SIZE_MARGIN if varies else 1.0)
         if self._device is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from kernelevolve.evaluation.arena import Bytes
-from kernelevolve.evaluation.tensors import as_tensor, same_bytes, tensor_bytes
+from kernelevolve.evaluation.tensors import as_tensor, elements, same_bytes, tensor_bytes
 from kernelevolve.model.task import FLOAT_DTYPES, Rule, Shape, TensorSpec
 from kernelevolve.model.verdict import Mismatch
 
@@ -71,8 +71,10 @@ class Answer:
         return int(self.wanted.nbytes if self.exact else self.low.nbytes + self.high.nbytes)
 
     def judge(self, got: Bytes, shape: Shape, *, honest_error: bool = True) -> Mismatch | None:
-        """None when right. Right means: every element shown to be within its allowance; NaN and unknown are wrong."""
+        """None when right. Right means: every element shown to be within its allowance; NaN and unknown are wrong.
+        Gaps between rows are not looked at."""
         if self.exact:
+            got = elements(got, self.spec.dtype, self.shape)
             return None if same_bytes(got, tensor_bytes(self.wanted)) else _exact(self, got, shape)
         answer = as_tensor(got, self.spec.dtype, self.shape)
         narrow = answer if answer.dtype == torch.float32 else answer.float()
@@ -85,6 +87,7 @@ class Answer:
     def quick(self, got: Bytes, *, honest_error: bool = True) -> torch.Tensor:
         """0-dim bool, not waited for: right for certain. False means that `judge` must say. For device tensors."""
         if self.exact:
+            got = elements(got, self.spec.dtype, self.shape)
             return (got == torch.as_tensor(tensor_bytes(self.wanted))).all()
         if not self.all_finite or self.spec.dtype == "float64":
             return torch.zeros((), dtype=torch.bool, device=self.low.device)

@@ -7,6 +7,7 @@ DEFENCES = {
     "inspection": "source files, includes and flags are looked at before anything is compiled",
     "poison": "outputs are filled with 0xFF before every call",
     "guard_bands": "256 bytes on either side of every tensor are checked after a call",
+    "gaps": "rows of tensors with a pitch lie apart in the check, and what is between them is compared after a call",
     "inputs_unchanged": "every input byte is compared after a call",
     "decoys": "a slot that is not called must keep its poison",
     "edge_shapes": "small and odd shapes at the corners of the domain, never shown",

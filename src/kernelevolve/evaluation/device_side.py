@@ -17,6 +17,7 @@ from kernelevolve.evaluation.freezer import Window
 from kernelevolve.evaluation.looking import all_right
 from kernelevolve.evaluation.side import Side
 from kernelevolve.evaluation.stock import Feed
+from kernelevolve.evaluation.tensors import gaps
 from kernelevolve.model.verdict import Outcome
 
 SAMPLE_S = 2e-3
@@ -93,12 +94,15 @@ class DeviceSide(Side):
 
     def _fixed(self, draw: Draw) -> torch.Tensor:
         """0xFF wherever a call must not write."""
-        key = tuple(draw.n_bytes[spec.name] for spec in self._task.written)
+        n_bytes = [draw.n_bytes[spec.name] for spec in self._task.written]
+        key = (*n_bytes, *(draw.sizes[spec.pitch] for spec in self._task.pitched))
         if key not in self._masks:
             made = torch.full((self._layout.n_bytes,), 0xFF, dtype=torch.uint8, device=self._arena.bytes.device)
-            for spec, n_bytes in zip(self._task.written, key, strict=True):
+            for spec, n in zip(self._task.written, n_bytes, strict=True):
                 begin = self._layout.regions[spec.name].offset
-                made[begin : begin + n_bytes].fill_(0)
+                made[begin : begin + n].fill_(0)
+                if spec.pitch:
+                    gaps(made[begin : begin + n], spec.dtype, draw.inputs[spec.name].shape)[:] = 0xFF
             self._masks[key] = made
         return self._masks[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -11,15 +12,17 @@ from kernelevolve.evaluation.arena import Bytes, Layout, tensor_specs
 from kernelevolve.evaluation.channel import Arguments
 from kernelevolve.evaluation.compare import Answer
 from kernelevolve.evaluation.defences import ALL, Defences
+from kernelevolve.evaluation.pitches import Gaps, drawn, padded
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.evaluation.tensors import tensor_bytes
-from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, bytes_of, evaluate_dim
+from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, bytes_of, evaluate_dim, held_bytes_of
 from kernelevolve.toolchains.abi import is_scalar
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
-    """`contents`: bytes of each tensor input. `n_bytes`: size of every tensor that travels as a pointer."""
+    """`contents`: bytes of each tensor input, gaps between rows included. `n_bytes`: size of every tensor that travels
+    as a pointer, likewise. `inputs` are contiguous."""
 
     shape: Shape
     label: str
@@ -57,33 +60,50 @@ class Draw:
 
     def bytes_moved(self, task: Task) -> int:
         """What the task says a call must move; else inputs read once, outputs written once, in-place ones both."""
-        if task.traffic:
-            return evaluate_dim(task.traffic, self.sizes)
-        return sum(self.n_bytes.values()) + sum(self.n_bytes[name] for name in self.answers if name in self.contents)
+        return moved_bytes(task, self.sizes)
+
+
+def moved_bytes(task: Task, sizes: Mapping[str, int]) -> int:
+    """Elements alone: gaps between rows are nobody's to move."""
+    if task.traffic:
+        return evaluate_dim(task.traffic, sizes)
+    updated = tuple(spec for spec in task.inputs if spec.in_place)
+    return bytes_of((*tensor_specs(task.inputs, task.outputs), *updated), sizes)
 
 
 def make_draw(
     module: TaskModule, shape: Shape, *, secret: str, label: str, variant: str, scale: float = 1.0, twist: str = "",
-    slim: bool = False,
+    slim: bool = False, gaps: Gaps | None = None,
 ) -> Draw:  # fmt: skip
-    """Deterministic in (task, shape, secret, label). `slim`: keeps half as much memory, computes the oracle again where
-    an answer is close. Raises TaskError; ValueError when the generator refuses."""
+    """Deterministic in (task, shape, secret, label, gaps). `slim`: keeps half as much memory, computes the oracle again
+    where an answer is close. `gaps`: between rows, where the task has pitches; none where it is None. Raises TaskError;
+    ValueError when the generator refuses."""
     task = module.task
     seed = int.from_bytes(
         hashlib.sha256(f"{secret}|{task.content_id}|{sorted(shape.items())}|{label}".encode()).digest()[:7]
     )
     inputs = twisted(task, module.make_inputs(shape, seed=seed, variant=variant, scale=scale), twist, seed)
-    return answered(module, shape, inputs, label=label, slim=slim)
+    if gaps is not None:
+        gaps = Gaps(seed=f"{secret}|{task.content_id}|{sorted(shape.items())}|{gaps.seed}", always=gaps.always)
+    return answered(module, shape, inputs, label=label, slim=slim, gaps=gaps, seed=seed)
 
 
-def answered(module: TaskModule, shape: Shape, inputs: Inputs, *, label: str, slim: bool = False) -> Draw:
-    """Inputs with what they must lead to."""
+def answered(
+    module: TaskModule, shape: Shape, inputs: Inputs, *, label: str, slim: bool = False, gaps: Gaps | None = None,
+    seed: int = 0,
+) -> Draw:  # fmt: skip
+    """Inputs with what they must lead to. `seed`: of what gaps hold."""
     task = module.task
     expected = module.expected(inputs, shape)
     honest = module.honest(inputs, shape) if task.rule.kind == "scaled" else {}
     sizes = module.bind_sizes(shape, inputs, expected)
-    contents = {spec.name: tensor_bytes(inputs[spec.name]) for spec in task.inputs if not is_scalar(spec)}
-    n_bytes = {spec.name: bytes_of((spec,), sizes) for spec in tensor_specs(task.inputs, task.outputs)}
+    sizes |= drawn(task, inputs, gaps)
+    contents = {
+        spec.name: padded(inputs[spec.name], spec, sizes[spec.pitch], seed=seed + index) if spec.pitch
+        else tensor_bytes(inputs[spec.name])
+        for index, spec in enumerate(task.inputs) if not is_scalar(spec)
+    }  # fmt: skip
+    n_bytes = {spec.name: held_bytes_of(spec, sizes) for spec in tensor_specs(task.inputs, task.outputs)}
     answers = {}
     for spec in task.written:
         again = (lambda name=spec.name: module.expected(inputs, shape)[name]) if slim else None

@@ -1,18 +1,20 @@
-"""After a call: guard bands, inputs, outputs, in this order; the same look in the check and in the timing."""
+"""After a call: guard bands, gaps between rows, inputs, outputs, in this order; the same look in the check and in the
+timing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 
-from kernelevolve.evaluation.arena import Arena, Layout
+from kernelevolve.evaluation.arena import Arena, Bytes, Layout
 from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.fault import CandidateFault
-from kernelevolve.evaluation.tensors import same_bytes, unwritten
-from kernelevolve.model.task import Task
+from kernelevolve.evaluation.tensors import gaps, same_bytes, unwritten
+from kernelevolve.model.task import Task, TensorSpec
 from kernelevolve.model.verdict import Outcome
 
 AnyArena = Arena | DeviceArena
@@ -40,13 +42,22 @@ def all_right(
 def _untouched(
     task: Task, arena: DeviceArena, layout: Layout, slot: int, draw: Draw, defences: Defences
 ) -> list[torch.Tensor]:
-    """Where nothing was kept of what a slot held before: bands and inputs, each by itself."""
+    """Where nothing was kept of what a slot held before: bands, inputs and gaps, each by itself."""
     flags = [~arena.strays(slot, layout, draw.n_bytes)] if "guard_bands" in defences else []
     for spec in task.inputs if "inputs_unchanged" in defences else ():
         if spec.name in draw.contents and not spec.in_place:
             held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])
             flags.append((held == torch.as_tensor(draw.contents[spec.name])).all())
+    for spec in task.pitched if "gaps" in defences else ():
+        flags.append(~gap_written(arena.view(slot, layout, spec.name, draw.n_bytes[spec.name]), spec, draw))
     return flags
+
+
+def gap_written(held: Bytes, spec: TensorSpec, draw: Draw) -> Any:
+    """0-dim bool: whether what lies between and behind the rows is another than before."""
+    shape = draw.inputs[spec.name].shape
+    before, after = (gaps(data, spec.dtype, shape) for data in (draw.contents[spec.name], held))
+    return (after != (torch.as_tensor(before) if isinstance(after, torch.Tensor) else before)).any()
 
 
 def look(
@@ -59,6 +70,11 @@ def look(
     trespass = arena.trespasses(slot, layout, draw.n_bytes) if "guard_bands" in defences else None
     if trespass is not None:
         raise CandidateFault(Outcome.OUT_OF_BOUNDS, f"wrote outside {trespass}{where}")
+    for spec in task.pitched if "gaps" in defences else ():
+        if bool(gap_written(arena.view(slot, layout, spec.name, draw.n_bytes[spec.name]), spec, draw)):
+            outcome = Outcome.UNSTABLE if when else Outcome.WRONG
+            gap = f"{spec.pitch}={draw.sizes[spec.pitch]}"
+            raise CandidateFault(outcome, f"wrote between the rows of {spec.name} ({gap}), which is not its own{where}")
     for spec in task.inputs:
         if spec.name in draw.contents and not spec.in_place and "inputs_unchanged" in defences:
             held = arena.view(slot, layout, spec.name, draw.n_bytes[spec.name])

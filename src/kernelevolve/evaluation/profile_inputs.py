@@ -16,12 +16,14 @@ from kernelevolve.errors import KernelEvolveError, MachineError, UsageError
 from kernelevolve.evaluation import cuda_arguments
 from kernelevolve.evaluation.arena import Layout, tensor_specs
 from kernelevolve.evaluation.channel import Arguments
+from kernelevolve.evaluation.draws import moved_bytes
 from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.pitches import contiguous
 from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Limits
 from kernelevolve.model.profile_job import ProfileArgument, ProfiledCandidate, ProfileJob, ProfileLaunch
-from kernelevolve.model.task import DTYPE_BYTES, FLOAT_DTYPES, Shape, Task, bytes_of, evaluate_dim
+from kernelevolve.model.task import DTYPE_BYTES, FLOAT_DTYPES, Shape, Task, held_bytes_of
 from kernelevolve.model.value import Value
 from kernelevolve.toolchains import make_toolchain
 from kernelevolve.toolchains.abi import is_scalar
@@ -50,7 +52,7 @@ def prepare(request: ProfileRequest, *, folder: Path, cache: Path) -> ProfileJob
     inputs = module.make_inputs(request.shape, seed=SEED)
     sizes = _sizes(module, request.shape, inputs)
     specs = tensor_specs(task.inputs, task.outputs)
-    n_bytes = {spec.name: bytes_of((spec,), sizes) for spec in specs}
+    n_bytes = {spec.name: held_bytes_of(spec, sizes) for spec in specs}
     layout = Layout.of(n_bytes)
     arena = folder / "arena.bin"
     _write_arena(arena, layout, task, inputs)
@@ -59,10 +61,8 @@ def prepare(request: ProfileRequest, *, folder: Path, cache: Path) -> ProfileJob
         _ready(label, candidate, request=request, arguments=arguments, cache=cache)
         for label, candidate in request.candidates
     )
-    in_place = sum(n_bytes[spec.name] for spec in task.inputs if spec.in_place)
-    moved = evaluate_dim(task.traffic, sizes) if task.traffic else sum(n_bytes.values()) + in_place
     return ProfileJob(
-        shape=request.shape, bytes_moved=moved, arena=str(arena), arena_bytes=layout.n_bytes,
+        shape=request.shape, bytes_moved=moved_bytes(task, sizes), arena=str(arena), arena_bytes=layout.n_bytes,
         cold=task.objective.cache == "cold", candidates=candidates,
     )  # fmt: skip
 
@@ -75,6 +75,7 @@ def _sizes(module: TaskModule, shape: Shape, inputs: Inputs) -> dict[str, int]:
         for dim, size in zip(spec.dims, inputs[spec.name].shape if spec.dims else (), strict=True):
             if dim.isidentifier():
                 sizes.setdefault(dim, int(size))
+    sizes |= contiguous(task, inputs)
     if all(axis.name in sizes for axis in task.axes):
         return sizes
     return module.bind_sizes(shape, inputs, module.expected(inputs, shape))

@@ -19,6 +19,7 @@ class Argument(Value):
     dtype: str
     dims: tuple[str, ...]
     scalar: bool
+    pitch: str = ""
 
 
 class ArgumentPlan(Value):
@@ -33,7 +34,11 @@ class ArgumentPlan(Value):
         return ArgumentPlan(
             arguments_=tuple(
                 Argument(
-                    name=spec.name, dtype=spec.dtype, dims=spec.dims, scalar=spec in task.inputs and is_scalar(spec)
+                    name=spec.name,
+                    dtype=spec.dtype,
+                    dims=spec.dims,
+                    pitch=spec.pitch,
+                    scalar=spec in task.inputs and is_scalar(spec),
                 )
                 for spec in specs
             ),
@@ -66,7 +71,12 @@ class ArgumentPlan(Value):
 
 def tensor_at(memory: np.ndarray[Any, Any], offset: int, argument: Argument, sizes: Mapping[str, int]) -> torch.Tensor:
     dims = [evaluate_dim(dim, sizes) for dim in argument.dims]
-    n_bytes = DTYPE_BYTES[argument.dtype] * math.prod(dims)
+    strides = [max(1, math.prod(dims[at + 1 :])) for at in range(len(dims))]
+    n_elements = math.prod(dims)
+    if argument.pitch:
+        strides[0] = sizes[argument.pitch]
+        n_elements = dims[0] * strides[0] if n_elements else 0
+    n_bytes = DTYPE_BYTES[argument.dtype] * n_elements
     dtype = getattr(torch, argument.dtype)
     if n_bytes == 0:
         return torch.empty(dims, dtype=dtype, device=memory.device if isinstance(memory, torch.Tensor) else None)
@@ -74,4 +84,4 @@ def tensor_at(memory: np.ndarray[Any, Any], offset: int, argument: Argument, siz
     held = data if isinstance(data, torch.Tensor) else torch.from_numpy(data)
     # Not a view: torch.compile refuses to change an input in place that is a view of another dtype.
     tensor = torch.empty(0, dtype=dtype, device=held.device)
-    return tensor.set_(held.untyped_storage(), held.storage_offset() // dtype.itemsize, dims)
+    return tensor.set_(held.untyped_storage(), held.storage_offset() // dtype.itemsize, dims, strides)

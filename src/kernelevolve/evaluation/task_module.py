@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from kernelevolve.errors import TaskError
+from kernelevolve.evaluation.pitches import contiguous
 from kernelevolve.model.task import FLOAT_DTYPES, Shape, Task, TensorSpec, evaluate_dim
 
 Inputs = dict[str, Any]
@@ -60,6 +61,7 @@ class TaskModule:
             for spec in self.task.inputs:
                 if spec.dims and spec.dtype in FLOAT_DTYPES and not spec.static:
                     inputs[spec.name] = inputs[spec.name] * scale
+        contiguous(self.task, inputs)  # refuses what no pitch is long enough for
         return inputs
 
     def _made(self, shape: Shape, seed: int, variant: str) -> Any:
@@ -97,7 +99,8 @@ class TaskModule:
         return written | {spec.name: result for spec, result in zip(self.task.outputs, results, strict=True)}
 
     def bind_sizes(self, shape: Shape, inputs: Inputs, expected: Mapping[str, torch.Tensor]) -> dict[str, int]:
-        """Every axis' size: those of the shape, then those read off inputs and outputs. Checks all dims."""
+        """Every axis' size: those of the shape, then those read off inputs and outputs, then pitches as of contiguous
+        tensors. Checks all dims. ValueError: rows longer than a pitch may be."""
         sizes = dict(shape)
         arrays = [(spec, inputs[spec.name]) for spec in self.task.inputs if spec.dims]
         arrays += [(spec, expected[spec.name]) for spec in self.task.outputs]
@@ -109,10 +112,10 @@ class TaskModule:
                     sizes[dim] = int(size)
                 if (wanted := evaluate_dim(dim, sizes)) != int(size):
                     raise self._error(f"{spec.name}: dim {dim} should be {wanted}, is {int(size)}")
-        missing = [axis.name for axis in self.task.axes if axis.name not in sizes]
+        missing = [axis.name for axis in self.task.axes if axis.name not in sizes and axis.role != "pitch"]
         if missing:
             raise self._error(f"axis {missing[0]} cannot be read off any tensor")
-        return sizes
+        return sizes | contiguous(self.task, inputs)
 
     def _call(self, function: Callable[..., Any], inputs: Inputs, shape: Shape) -> tuple[torch.Tensor, ...]:
         with torch.no_grad(), torch.device(self.device):

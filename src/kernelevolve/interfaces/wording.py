@@ -86,6 +86,10 @@ def domain_text(task: Task) -> str:
             parts.append(
                 f"{axis.name} {axis.low}..{axis.high}{step}" if axis.high < 2**40 else f"{axis.name} ≥ {axis.low}{step}"
             )
+    for spec in task.pitched:
+        axis = task.axis(spec.pitch)
+        step = f", or a multiple of {axis.multiple_of} above it" if axis.multiple_of > 1 else ""
+        parts.append(f"{axis.name} {'=' if step else '≥'} a row of {spec.name}{step}")
     return "; ".join(parts) or "no shape axes"
 
 

@@ -86,7 +86,9 @@ def narrowed(task: Task, where: Where) -> Task:
 def operator_id(task: Task) -> str:
     """What tasks that differ only in the shapes asked for have in common: kernels of either may serve one call."""
     data = task.model_dump(mode="json", exclude={"shapes", "where", "axes", "summary"})
-    axes = [axis.model_dump(mode="json", exclude={"low", "high", "description"}) for axis in task.axes]
+    # A path narrows no pitch: kernels for another range of one are not for this operator.
+    free = {"shape": {"low", "high", "description"}, "pitch": {"description"}}
+    axes = [axis.model_dump(mode="json", exclude=free.get(axis.role, free["shape"])) for axis in task.axes]
     return sha256_text(canonical_json([data, axes]))
 
 

@@ -46,10 +46,11 @@ class SourceFile(Value):
 
 class Axis(Value):
     """A named size. Role "shape": chosen by the shape sets, within the domain low..high, multiple_of.
-    Role "input" / "output": read off an input tensor / off the reference's output (data-dependent)."""
+    Role "input" / "output": read off an input tensor / off the reference's output (data-dependent).
+    Role "pitch": how far apart the rows of one tensor lie; see `TensorSpec.pitch` and `fits_pitch`."""
 
     name: str
-    role: Literal["shape", "input", "output"] = "shape"
+    role: Literal["shape", "input", "output", "pitch"] = "shape"
     low: int = Field(default=0, ge=0)
     high: int = Field(default=2**40, ge=0)
     multiple_of: int = Field(default=1, ge=1)
@@ -68,7 +69,8 @@ class Axis(Value):
 
 
 class TensorSpec(Value):
-    """A tensor argument. `dims` are axis names, integers or sums and products of them; row-major, contiguous.
+    """A tensor argument. `dims` are axis names, integers or sums and products of them; row-major, contiguous but for
+    a `pitch`.
     An input without dims is a scalar and is passed by value."""
 
     name: str
@@ -76,6 +78,11 @@ class TensorSpec(Value):
     dims: tuple[str, ...] = ()
     in_place: bool = Field(default=False, description="an input the operator updates; it is also an output")
     static: bool = Field(default=False, description="a parameter: in use it seldom changes; the judge changes it")
+    pitch: str = Field(
+        default="",
+        description="axis of role pitch: elements from one index of the first dim to the next; the other dims are "
+        "contiguous and what lies between is the caller's",
+    )
     description: str = ""
 
     @model_validator(mode="after")
@@ -86,6 +93,14 @@ class TensorSpec(Value):
             if not _DIM.fullmatch(dim):
                 raise ValueError(f"tensor {self.name}: dim '{dim}' may hold axis names, integers and + - * / ( )")
         return self
+
+    @model_serializer(mode="wrap")
+    def _contiguous_as_ever(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A contiguous tensor keeps the text, and so its task the identity, that it had before there were pitches."""
+        data: dict[str, Any] = handler(self)
+        if not data.get("pitch"):
+            data.pop("pitch", None)
+        return data
 
 
 class Rule(Value):
@@ -180,6 +195,11 @@ class Task(Value):
         return next(axis for axis in self.axes if axis.name == name)
 
     @property
+    def pitched(self) -> tuple[TensorSpec, ...]:
+        """The inputs whose rows may lie further apart than they are long."""
+        return tuple(spec for spec in self.inputs if spec.pitch)
+
+    @property
     def written(self) -> tuple[TensorSpec, ...]:
         """Everything a candidate writes: in-place inputs, then outputs."""
         return tuple(spec for spec in self.inputs if spec.in_place) + self.outputs
@@ -246,6 +266,25 @@ def bytes_of(specs: tuple[TensorSpec, ...], sizes: Mapping[str, int]) -> int:
     return sum(DTYPE_BYTES[spec.dtype] * math.prod(evaluate_dim(dim, sizes) for dim in spec.dims) for spec in specs)
 
 
+def row_of(spec: TensorSpec, sizes: Mapping[str, int]) -> int:
+    """Elements that one index of the first dim holds."""
+    return math.prod(evaluate_dim(dim, sizes) for dim in spec.dims[1:])
+
+
+def fits_pitch(axis: Axis, row: int, pitch: int) -> bool:
+    """Whether rows of `row` elements may lie this far apart: back to back always, so that contiguous tensors of every
+    width stay inside the domain; else what the axis admits. A width that is a multiple of `multiple_of` itself can so
+    be relied on to give aligned rows."""
+    return row <= pitch <= axis.high and (pitch == row or axis.admits(pitch))
+
+
+def held_bytes_of(spec: TensorSpec, sizes: Mapping[str, int]) -> int:
+    """Bytes from the first to behind the last row, with what lies between and behind them."""
+    if not spec.pitch:
+        return bytes_of((spec,), sizes)
+    return DTYPE_BYTES[spec.dtype] * evaluate_dim(spec.dims[0], sizes) * sizes[spec.pitch]
+
+
 def _task_problems(task: Task) -> list[str]:
     names = [axis.name for axis in task.axes] + [spec.name for spec in (*task.inputs, *task.outputs)]
     problems = [f"'{name}' is declared twice" for name in sorted({n for n in names if names.count(n) > 1})]
@@ -267,11 +306,33 @@ def _task_problems(task: Task) -> list[str]:
         problems.append(f"rollout state '{task.rollout.state}' is not an in_place input")
     if task.rule.kind != "bitwise" and not any(spec.dtype in FLOAT_DTYPES for spec in task.written):
         problems.append("a rule with a tolerance needs a floating-point output; integers are judged bitwise")
-    return problems + _shape_problems(task)
+    return problems + _pitch_problems(task) + _shape_problems(task)
+
+
+def _pitch_problems(task: Task) -> list[str]:
+    roles = {axis.name: axis.role for axis in task.axes}
+    used = [spec.pitch for spec in task.inputs if spec.pitch]
+    pitches = {axis.name for axis in task.axes if axis.role == "pitch"}
+    problems = [f"output {spec.name} cannot have a pitch: it is contiguous" for spec in task.outputs if spec.pitch]
+    problems += [f"tensor {spec.name}: a scalar has no pitch" for spec in task.inputs if spec.pitch and not spec.dims]
+    problems += [f"tensor {spec.name}: pitch axis '{spec.pitch}' is not declared" for spec in task.pitched
+                 if spec.pitch not in roles]  # fmt: skip
+    problems += [f"tensor {spec.name}: the role of its pitch axis '{spec.pitch}' must be pitch, is {roles[spec.pitch]}"
+                 for spec in task.pitched if roles.get(spec.pitch, "pitch") != "pitch"]  # fmt: skip
+    problems += [f"axis {name}: two tensors cannot have one pitch" for name in sorted({n for n in used
+                 if used.count(n) > 1})]  # fmt: skip
+    problems += [f"axis {name}: role pitch needs an input with pitch = \"{name}\"" for name in sorted(pitches)
+                 if name not in used]  # fmt: skip
+    in_dims = {name: spec.name for spec in (*task.inputs, *task.outputs) for dim in spec.dims for name in dim_axes(dim)}
+    problems += [f"tensor {in_dims[name]}: pitch axis '{name}' cannot stand in dims" for name in sorted(in_dims)
+                 if name in pitches]  # fmt: skip
+    return problems + [f"traffic: '{name}' is a pitch, gaps between rows are not moved"
+                       for name in sorted(dim_axes(task.traffic) & pitches)]  # fmt: skip
 
 
 def _shape_problems(task: Task) -> list[str]:
     wanted = {axis.name: axis for axis in task.axes if axis.role == "shape"}
+    roles = {axis.name: axis.role for axis in task.axes}
     problems = []
     if not task.shapes.shown:
         problems.append("shapes.shown is empty")
@@ -279,7 +340,11 @@ def _shape_problems(task: Task) -> list[str]:
         for index, shape in enumerate(getattr(task.shapes, bucket)):
             where = f"shapes.{bucket}[{index}]"
             problems += [f"{where}: axis '{name}' has no size" for name in sorted(wanted.keys() - shape.keys())]
-            problems += [f"{where}: '{name}' is not a shape axis" for name in sorted(shape.keys() - wanted.keys())]
+            problems += [
+                f"{where}: '{name}' is not a shape axis"
+                + (": a pitch is the tensor's own" if roles.get(name) == "pitch" else "")
+                for name in sorted(shape.keys() - wanted.keys())
+            ]
             problems += [
                 f"{where}: {name}={size} is outside the domain {wanted[name].low}..{wanted[name].high}, "
                 f"multiple of {wanted[name].multiple_of}"

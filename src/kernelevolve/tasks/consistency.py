@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from kernelevolve.model.task import FLOAT_DTYPES, Rule, Task, TensorSpec, bytes_of, dim_axes, evaluate_dim
+from kernelevolve.model.task import (
+    FLOAT_DTYPES,
+    Rule,
+    Task,
+    TensorSpec,
+    bytes_of,
+    dim_axes,
+    evaluate_dim,
+    fits_pitch,
+    row_of,
+)
 from kernelevolve.tasks.names import argument_fault, entry_fault
 from kernelevolve.tasks.reading import task_error
 
@@ -129,9 +140,19 @@ def _size_faults(task: Task) -> list[str]:
                 faults.append(f"{where}: a dim divides by zero")
                 continue
             faults += [f"{where}: dim '{dim}' is negative" for dim in negative]
+            faults += [f"{where}: {fault}" for fault in _long_rows(task, shape)]
             if n_bytes > MAX_SHAPE_BYTES:
                 faults.append(f"{where}: tensors of {n_bytes / 2**30:.0f} GiB; at most {MAX_SHAPE_BYTES // 2**30} GiB")
     return faults
+
+
+def _long_rows(task: Task, shape: Mapping[str, int]) -> list[str]:
+    known = [spec for spec in task.pitched if set().union(*map(dim_axes, spec.dims[1:])) <= shape.keys()]
+    return [
+        f"rows of {spec.name} have {row} elements; raise the high of its pitch {spec.pitch} from {axis.high}"
+        for spec in known
+        if not fits_pitch(axis := task.axis(spec.pitch), row := row_of(spec, shape), row)
+    ]
 
 
 def _axes(spec: TensorSpec) -> set[str]:

@@ -95,10 +95,17 @@ def prototype(task: Task) -> str:
 def header(task: Task) -> str:
     """`ke_abi.h`: the prototype and conversion helpers for 16-bit floats. Valid C11 and C++17."""
     return (
-        f"/* {task.name}: returns 0 when done, non-zero to refuse this shape. */\n"
+        f"/* {task.name}: returns 0 when done, non-zero to refuse this shape. */\n{_pitch_lines(task)}"
         "#pragma once\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
         '#ifdef __cplusplus\nextern "C"\n#endif\n'
         f"{prototype(task)};\n\n{HELPERS}"
+    )
+
+
+def _pitch_lines(task: Task) -> str:
+    return "".join(
+        f"/* {spec.name}: rows {spec.pitch} elements apart; what lies between is not yours */\n"
+        for spec in task.pitched
     )
 
 

@@ -41,7 +41,8 @@ class CutileToolchain(DslToolchain):
             flat: list[str] = []
             for item, asked in zip(launch.arguments, request["args"], strict=True):
                 dims = dims_of(item, asked["dtype"], plan, task) if asked["pointer"] else ()
-                flat += flattened(item, dims) if asked["pointer"] else [_text(item)]
+                pitch = next((spec.pitch for spec in task.pitched if spec.name == item.what), "")
+                flat += flattened(item, dims, pitch) if asked["pointer"] else [_text(item)]
                 asked |= {"ndim": len(dims), "row_multiple": item.multiple}
             launches.append(launch.model_copy(update={"args": tuple(flat)}))
         return plan.model_copy(update={"launch": tuple(launches)}), requests
@@ -72,11 +73,15 @@ def dims_of(item: Argument, dtype: str, plan: LaunchPlan, task: Task) -> tuple[s
     return (f"({scratch.bytes})/{_BYTES.get(dtype, 1)}",)
 
 
-def flattened(item: Argument, dims: tuple[str, ...]) -> list[str]:
-    """Pointer, sizes, strides; what is claimed of the length of rows holds for every stride too."""
+def flattened(item: Argument, dims: tuple[str, ...], pitch: str = "") -> list[str]:
+    """Pointer, sizes, strides; what is claimed of the length of rows holds for every stride too. Raises PlanError."""
     claim = f":{item.multiple}" if item.multiple > 1 else ""
     sizes = [f"{dim}:i32" for dim in dims]
     strides = ["*".join(f"({dim})" for dim in dims[axis + 1 :]) for axis in range(len(dims))]
+    if pitch and len(dims) == 1:
+        raise PlanError(f"{item.what}: elements that lie apart ({pitch}) are no array of this language")
+    if pitch:
+        strides[0] = pitch
     if dims:
         sizes[-1] += claim
         strides = [*(f"{stride}:i32{claim}" for stride in strides[:-1]), "1:i32"]

@@ -18,8 +18,11 @@ from kernelevolve.toolchains.device_artifact import DeviceBuilt, cubin_path, kee
 
 
 def abi_id(task: Task) -> str:
-    """Equal for tasks whose arguments have the same names, dims and dtypes, whatever their shapes."""
-    tensors = [[s.name, s.dtype, list(s.dims), s.in_place] for s in (*task.inputs, *task.outputs)]
+    """Equal for tasks whose arguments have the same names, dims, dtypes and pitches, whatever their shapes."""
+    tensors = [
+        [s.name, s.dtype, list(s.dims), s.in_place, *([s.pitch] if s.pitch else [])]
+        for s in (*task.inputs, *task.outputs)
+    ]
     return sha256_text(canonical_json([task.dtype, tensors, len(task.inputs), [axis.name for axis in task.axes]]))
 
 

@@ -80,7 +80,7 @@ def bound_axes(task: Task, shape: dict[str, int], inputs: dict[str, Any]) -> dic
         for dim, size in zip(spec.dims, getattr(inputs[spec.name], "shape", ()), strict=False):
             if dim.isidentifier():
                 sizes.setdefault(dim, int(size))
-    return sizes
+    return sizes | {spec.pitch: inputs[spec.name].stride(0) for spec in task.pitched}
 
 
 def check(outputs: list[Any], expected: list[Any], atol: float, rtol: float, metric: str = "every") -> bool:

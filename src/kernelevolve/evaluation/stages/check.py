@@ -7,8 +7,8 @@ from kernelevolve.evaluation.channel import Arguments, Caller
 from kernelevolve.evaluation.compare import ROUNDOFF, relative_l2
 from kernelevolve.evaluation.draws import Draw, joint_layout
 from kernelevolve.evaluation.fault import CandidateFault
-from kernelevolve.evaluation.looking import AnyArena, look
-from kernelevolve.evaluation.tensors import copied, tensor_bytes
+from kernelevolve.evaluation.looking import AnyArena, gap_written, look
+from kernelevolve.evaluation.tensors import copied
 from kernelevolve.model.task import TensorSpec
 from kernelevolve.model.verdict import Outcome
 
@@ -60,12 +60,14 @@ def drifts(
     assert rollout is not None
     layout = joint_layout(rolled.steps)
     state_spec = next(spec for spec in task.inputs if spec.name == rollout.state)
-    state = tensor_bytes(rolled.steps[0].inputs[rollout.state])
+    state = rolled.steps[0].contents[rollout.state]
     for step in rolled.steps:
         arena.prepare(0, layout, {**step.contents, rollout.state: state}, step.outputs(task))
         _bind(runner, step.arguments(task, layout, 0), timeout_s)
         runner.run([0], timeout_s=timeout_s)
         state = copied(arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]))
+    if state_spec.pitch and bool(gap_written(state, state_spec, rolled.steps[0])):
+        raise CandidateFault(Outcome.WRONG, f"wrote between the rows of {state_spec.name} in {rollout.steps} steps")
     found = [(state_spec, relative_l2(state_spec, state, rolled.state))]
     for spec in task.outputs:
         got = arena.view(0, layout, spec.name, rolled.steps[-1].n_bytes[spec.name])

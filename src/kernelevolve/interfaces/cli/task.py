@@ -171,6 +171,7 @@ def _render_task(task: Task, signature: str, console: Console) -> None:
             [kind]
             + ["updated in place"] * spec.in_place
             + ["static"] * spec.static
+            + [f"rows {spec.pitch} elements apart"] * bool(spec.pitch)
             + [one_line(spec.description)] * bool(spec.description)
         )
         table.add_row(spec.name, spec.dtype, ", ".join(spec.dims) or "scalar", "; ".join(notes))

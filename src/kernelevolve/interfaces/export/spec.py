@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from kernelevolve.model.task import Task, dim_axes
+from kernelevolve.model.task import Task, TensorSpec, dim_axes
 from kernelevolve.model.value import canonical_json, sha256_text
 from kernelevolve.toolchains.abi import is_scalar, scalar_type
 
@@ -21,7 +21,8 @@ def package_spec(
         "device": "cuda" if task.platform == "cuda" else "cpu",
         "axes": [{"name": axis.name, "role": axis.role} for axis in task.axes],
         "inputs": [{"name": spec.name, "dtype": spec.dtype, "dims": list(spec.dims), "in_place": spec.in_place,
-                    "scalar": scalar_type(spec) if is_scalar(spec) else ""} for spec in task.inputs],
+                    "scalar": scalar_type(spec) if is_scalar(spec) else "", **_pitch(task, spec)}
+                   for spec in task.inputs],
         "outputs": [{"name": spec.name, "dtype": spec.dtype, "dims": list(spec.dims)} for spec in task.outputs],
         "free": list(free_axes(task)),
         "kernels": list(kernels),
@@ -29,6 +30,14 @@ def package_spec(
         "fallback": fallback,
     }  # fmt: skip
     return {**spec, "identity": sha256_text(canonical_json([spec, texts]))[:12]}
+
+
+def _pitch(task: Task, spec: TensorSpec) -> dict[str, Any]:
+    """How far apart the rows of a tensor may lie: axis, lowest, highest, step. Nothing: back to back only."""
+    if not spec.pitch:
+        return {}
+    axis = task.axis(spec.pitch)
+    return {"pitch": [axis.name, axis.low, axis.high, axis.multiple_of]}
 
 
 def static_fit(task: Task) -> str:

@@ -163,7 +163,7 @@ def _rendered(found: Sequence[Winner], task: Task, spec: dict[str, Any]) -> File
         "spec": spec, "task": task, "free": free, "found": found, "version": __version__, "tests": tests,
         "names": [one.name for one in task.inputs], "static": static_fit(task), "reference": reference_call(task),
         "claim": [line for winner in found for line in _claim_lines(winner)], "rule": rule_text(task.rule),
-        "rules": _rule_lines(found),
+        "rules": _rule_lines(found), "pitched": [one for one in spec["inputs"] if "pitch" in one],
         "facts": facts_rows(found[0].record.opened.facts), "cuda": spec["device"] == "cuda",
         "n_threads": found[0].record.opened.settings.n_threads,
         "data_dependent": any(axis.role == "output" for axis in task.axes),

@@ -81,6 +81,8 @@ class InductorSource:
     def _extract(self, key: str, task: Task, facts: PlatformFacts) -> Extraction:
         if data_dependent := [axis.name for axis in task.axes if axis.role == "output"]:
             raise ProposerError(f"Inductor's kernels cannot size an output by its data (axis {data_dependent[0]})")
+        if task.pitched:
+            raise ProposerError(f"Inductor's kernels take rows back to back (input {task.pitched[0].name} has a pitch)")
         kept = self._cache / f"{key}.json"
         if kept.exists():
             try:

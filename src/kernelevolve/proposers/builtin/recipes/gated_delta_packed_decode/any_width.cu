@@ -89,7 +89,8 @@ __device__ __forceinline__ void rows(const Gates& g, const float* q, const float
 extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 any_width(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
           const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
-          const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV, int K, int V) {
+          const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV, int K, int V,
+          long long SP, long long QP) {
     __shared__ __align__(16) float q[1024], k[1024];
     const int n_chunks = (V + ROWS - 1) / ROWS, hv = blockIdx.x / n_chunks, chunk = blockIdx.x % n_chunks;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, h = hv / (HV / H);
@@ -102,7 +103,7 @@ any_width(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
             for (int row = low + threadIdx.x; row < high; row += WARPS * 32) o[row] = 0;
             continue;
         }
-        const bf16* qkv = mixed_qkv + (long long)n * (2LL * H * K + (long long)HV * V);
+        const bf16* qkv = mixed_qkv + n * QP;
         const bf16 *q_at = qkv + (long long)h * K, *k_at = q_at + (long long)H * K;
         const bf16* v = qkv + 2LL * H * K + (long long)hv * V;
         __syncthreads();  // the row before this one is done with q and k
@@ -122,7 +123,7 @@ any_width(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
         const float softplus = gate > 20.0f ? gate : log1pf(expf(gate));
         g.decay = expf(-expf(a_log) * softplus);
         g.beta = 1.0f / (1.0f + expf(-b_value));
-        float* s = state + ((long long)slot * HV + hv) * V * K;
+        float* s = state + slot * SP + (long long)hv * V * K;
         if (K % 4 == 0) {
             if (K <= 128)
                 rows<1, 4, 4>(g, q, k, s, v, o, low + warp, high, K, lane);

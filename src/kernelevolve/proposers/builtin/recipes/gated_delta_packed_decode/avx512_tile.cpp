@@ -122,9 +122,10 @@ float dot(const float* x, const float* y, int64_t n) {
 
 extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a, const float* b, const float* A_log,
                                          const float* dt_bias, float* state, const int32_t* indices, float* out,
-                                         int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S) {
+                                         int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S,
+                                         int64_t SP, int64_t QP) {
     (void)S;
-    const int64_t width = 2 * H * K + HV * V, padded = (K + 15) / 16 * 16;
+    const int64_t padded = (K + 15) / 16 * 16;
     // Too few heads for the threads: cut the rows of a head as well.
     int64_t chunk = CHUNK > 0 ? CHUNK : (B * HV < 2 * KE_THREADS ? (V + 2 * KE_THREADS - 1) / (2 * KE_THREADS) : V);
     chunk = chunk > 0 ? (chunk + 3) / 4 * 4 : 4;
@@ -150,7 +151,7 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
                 for (int64_t v = low; v < high; ++v) out[at * V + v] = 0.0f;
                 continue;
             }
-            const float* q_in = mixed_qkv + n * width + h * K;
+            const float* q_in = mixed_qkv + n * QP + h * K;
             const float* k_in = q_in + H * K;
             const float q_norm = scale / std::sqrt(dot(q_in, q_in, K) + 1e-6f);
             const float k_norm = 1.0f / std::sqrt(dot(k_in, k_in, K) + 1e-6f);
@@ -161,8 +162,8 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
             const float x = a[at] + dt_bias[hv];
             const float softplus = x > 20.0f ? x : std::log1p(std::exp(x));
             Job j;
-            j.k = k, j.q = q, j.v = mixed_qkv + n * width + 2 * H * K + hv * V, j.K = K;
-            j.s = state + (static_cast<int64_t>(indices[n]) * HV + hv) * V * K, j.o = out + at * V;
+            j.k = k, j.q = q, j.v = mixed_qkv + n * QP + 2 * H * K + hv * V, j.K = K;
+            j.s = state + indices[n] * SP + hv * V * K, j.o = out + at * V;
             j.decay = std::exp(-std::exp(A_log[hv]) * softplus);
             j.beta = 1.0f / (1.0f + std::exp(-b[at]));
             j.kq = dot(k, q, K);

@@ -93,7 +93,8 @@ __device__ __forceinline__ void load_head(Head& g, const bf16* qkv, const bf16* 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 bulk_ring(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
           const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
-          const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
+          const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
+          long long SP, long long QP) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ unsigned long long barriers[WARPS * STAGES];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 8, part = lane % 8;
@@ -118,7 +119,7 @@ bulk_ring(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
     const auto state_of = [&](int piece) -> float* {
         const int head = piece / PIECES, n = head / HV, hv = head - n * HV;
         const int slot = __ldg(indices + n);
-        return slot < 0 ? nullptr : state + (((long long)slot * HV + hv) * PIECES + piece % PIECES) * (PIECE * 128);
+        return slot < 0 ? nullptr : state + slot * SP + (hv * PIECES + piece % PIECES) * (PIECE * 128);
     };
     const auto fetch = [&](int t, int s) {
         const float* from = state_of(first + t * step);
@@ -140,7 +141,7 @@ bulk_ring(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
 #pragma unroll
                 for (int r = 0; r < ROWS; ++r) o[r] = 0;
         } else {
-            const bf16* qkv = mixed_qkv + (long long)n * (2 * H + HV) * 128;
+            const bf16* qkv = mixed_qkv + n * QP;
             bf16 v_bits[ROWS];
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) v_bits[r] = __ldg(qkv + (2 * H + hv) * 128 + row + r);

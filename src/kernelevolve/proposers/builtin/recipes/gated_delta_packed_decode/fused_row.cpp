@@ -79,9 +79,10 @@ inline void rows(float* s, const float* k, const float* q, const float* v, float
 
 extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a, const float* b, const float* A_log,
                                          const float* dt_bias, float* state, const int32_t* indices, float* out,
-                                         int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S) {
+                                         int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S,
+                                         int64_t SP, int64_t QP) {
     (void)S;
-    const int64_t width = 2 * H * K + HV * V, chunk = CHUNK > 0 ? CHUNK : (V > 0 ? V : 1);
+    const int64_t chunk = CHUNK > 0 ? CHUNK : (V > 0 ? V : 1);
     const int64_t n_chunks = (V + chunk - 1) / chunk;
     const float scale = 1.0f / std::sqrt(static_cast<float>(K));
     const int n_threads = B * HV * V * K < 32768 ? 1 : KE_THREADS;
@@ -98,9 +99,9 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
                 for (int64_t v = low; v < high; ++v) o[v] = 0.0f;
                 continue;
             }
-            const float* q_in = mixed_qkv + n * width + h * K;
+            const float* q_in = mixed_qkv + n * QP + h * K;
             const float* k_in = q_in + H * K;
-            const float* v_in = mixed_qkv + n * width + 2 * H * K + hv * V;
+            const float* v_in = mixed_qkv + n * QP + 2 * H * K + hv * V;
             const float q_norm = scale / std::sqrt(dot(q_in, q_in, K) + 1e-6f);
             const float k_norm = 1.0f / std::sqrt(dot(k_in, k_in, K) + 1e-6f);
             for (int64_t i = 0; i < K; ++i) {
@@ -113,7 +114,7 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
             g.decay = std::exp(-std::exp(A_log[hv]) * softplus);
             g.beta = 1.0f / (1.0f + std::exp(-b[head]));
             g.kq = dot(k.data(), q.data(), K);
-            float* s = state + (static_cast<int64_t>(indices[n]) * HV + hv) * V * K;
+            float* s = state + indices[n] * SP + hv * V * K;
             int64_t v = low;
             for (; v + ROWS <= high; v += ROWS) rows<ROWS>(s + v * K, k.data(), q.data(), v_in + v, o + v, K, g);
             for (; v < high; ++v) rows<1>(s + v * K, k.data(), q.data(), v_in + v, o + v, K, g);

@@ -169,7 +169,8 @@ __device__ __forceinline__ float finish(Rows& t, float* home, float v, float4 q,
 extern "C" __global__ void __launch_bounds__(WARPS * 32, FIT > 0 ? FIT : 1)
 head_blocks(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
             const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
-            const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
+            const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
+            long long SP, long long QP) {
 #if SHARE
     __shared__ float4 shared_q[32], shared_k[32];
     __shared__ Gates shared_gates;
@@ -184,8 +185,8 @@ head_blocks(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, cons
         const int slot = (int)load_word(indices + n);
         const int h = (unsigned)(hv * H) / (unsigned)HV;
         const long long head = (long long)n * HV + hv;
-        const bf16* qkv = mixed_qkv + (long long)n * (2 * H + HV) * 128;
-        float* home = state + (((long long)slot * HV + hv) * 128 + row) * 128 + lane * 4;
+        const bf16* qkv = mixed_qkv + n * QP;
+        float* home = state + slot * SP + (hv * 128 + row) * 128 + lane * 4;
         const bf16 *q_at = qkv + h * 128 + lane * 4, *k_at = q_at + H * 128;
         Small small = {};
 #if SHARE

@@ -8,24 +8,31 @@
 // knob LANES = 16 32
 // knob ROWS = 8 4 2
 // knob WARPS = 4 8 2 1
-// knob LOAD = 2
-// knob STORE = 2 1
+// knob LOAD = 2 3
+// knob STORE = 2 1 3
 // knob INDEX = 2 1 0
 // knob TIGHT = 1
 // knob AHEAD = 0 512 2048 8192
+// knob PARTS = 1 2 4
+// knob SORT = 0 4
+// knob SPARE = 0 6 12 24 36 72
 // order: 18
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
 // TIGHT: the compiler keeps to as many registers as let half of a multiprocessor's be state: 16 warps of 8 KB.
 // LOAD 3, STORE 3: first to leave the L2. INDEX 1: slot numbers through the L1, so that not every warp asks the L2;
 // 2: everything but the state. AHEAD: each warp also orders, for the L2, the tile that lies so many KiB further on: many
-// more bytes are on their way than registers could take.
+// more bytes are on their way than registers could take. PARTS: a tile's rows are finished in so many goes, each stored
+// while the next ones are still on their way. SPARE: KiB of shared memory that a block takes and leaves alone: fewer
+// blocks on a multiprocessor, and what is under way lies closer together in memory. SORT: sequences, up to 32 times so
+// many, are taken in the order of their slots.
 
 #define GROUPS (32 / LANES)
 #define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
 #define UNITS (128 / (GROUPS * ROWS)) /* tiles of a head */
 #define STATE (ROWS * VECTORS * 4)     /* registers of a lane */
 #define TILE_BYTES (GROUPS * ROWS * 512)
+#define GO (ROWS > PARTS ? ROWS / PARTS : 1) /* rows of a lane that are finished together */
 #if TIGHT
 #define FIT (STATE * WARPS > 512 ? 1 : STATE >= 64 ? 1024 / (STATE * WARPS) : 20 / WARPS)
 #else
@@ -91,6 +98,36 @@ __device__ __forceinline__ int load_index(const int* p) {
 #endif
     return x;
 }
+// The row with the p-th smallest slot, and that slot: bit by bit from the top, by counting. Padding rows come last.
+// Neighbouring blocks then work on neighbouring memory also where one sequence ends and the next begins.
+__device__ __forceinline__ void in_order(const int* indices, int p, int B, int S, int& n, int& slot) {
+#if SORT
+    if (B <= SORT * 32) {
+        const int lane = threadIdx.x % 32;
+        unsigned key[SORT], found = 0;
+#pragma unroll
+        for (int i = 0; i < SORT; ++i) {
+            const int row = i * 32 + lane, its_slot = row < B ? load_index(indices + row) : 0;
+            key[i] = row >= B ? 0xffffffffu : its_slot < 0 ? (unsigned)(S + row) : (unsigned)its_slot;
+        }
+        for (int bit = 31 - __clz(S + B), left = p; bit >= 0; --bit) {
+            int n_clear = 0;  // of those that agree with what is found so far
+#pragma unroll
+            for (int i = 0; i < SORT; ++i)
+                if (i * 32 < B) n_clear += __popc(__ballot_sync(0xffffffffu, key[i] >> bit == found >> bit));
+            if (left >= n_clear) left -= n_clear, found |= 1u << bit;
+        }
+#pragma unroll
+        for (int i = 0; i < SORT; ++i) {
+            const unsigned here = __ballot_sync(0xffffffffu, key[i] == found);
+            if (here) n = i * 32 + __ffs(here) - 1;
+        }
+        slot = found < (unsigned)S ? (int)found : -1;
+        return;
+    }
+#endif
+    n = p, slot = load_index(indices + p);
+}
 // Relaxed loads stay where they are written; the assembler moves ordinary ones down to where they are used, behind the
 // wait for the slot's number. But relaxed ones pass by the L1, and many warps then ask few slices of the L2.
 #if INDEX == 2
@@ -136,11 +173,11 @@ __device__ __forceinline__ float total(float x) {  // over the lanes of a row
     for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
 }
-// Sums ROWS values over the lanes of a group; each lane is left with that of row part % ROWS. Handing over half of
-// the rows at every step takes ROWS - 1 exchanges where summing row by row takes ROWS * log2(LANES).
+// Sums GO values over the lanes of a group; each lane is left with that of row part % GO. Handing over half of
+// the rows at every step takes GO - 1 exchanges where summing row by row takes GO * log2(LANES).
 __device__ __forceinline__ float total_of_own_row(float* s, int part) {
 #pragma unroll
-    for (int half = ROWS / 2; half > 0; half /= 2) {
+    for (int half = GO / 2; half > 0; half /= 2) {
         const bool upper = part & half;
 #pragma unroll
         for (int i = 0; i < half; ++i) {
@@ -150,7 +187,7 @@ __device__ __forceinline__ float total_of_own_row(float* s, int part) {
     }
     float x = s[0];
 #pragma unroll
-    for (int step = ROWS; step < LANES; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+    for (int step = GO; step < LANES; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
 }
 
@@ -166,7 +203,7 @@ struct Tile {
 
 // One instruction of one lane. What is ordered is the state of another warp's tile; nothing waits for it.
 __device__ __forceinline__ void order_ahead(const float* state, const int* indices, int slot, long long unit, int n,
-                                            int B, int HV) {
+                                            int B, int HV, long long SP) {
 #if AHEAD
     const long long next = (long long)n * HV * UNITS + unit + AHEAD * 1024LL / TILE_BYTES;
     const int next_n = (int)(next / (HV * UNITS));
@@ -174,7 +211,7 @@ __device__ __forceinline__ void order_ahead(const float* state, const int* indic
     const int next_slot = next_n == n ? slot : load_index(indices + next_n);
     if (next_slot < 0) return;
     const long long piece = next - (long long)next_n * HV * UNITS;
-    const float* tile = state + (long long)next_slot * HV * 128 * 128 + piece * (TILE_BYTES / 4);
+    const float* tile = state + next_slot * SP + piece * (TILE_BYTES / 4);
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(tile), "n"(TILE_BYTES) : "memory");
 #endif
 }
@@ -182,11 +219,11 @@ __device__ __forceinline__ void order_ahead(const float* state, const int* indic
 // The lanes of a group hold ROWS rows, GROUPS apart, so that a load of the warp takes neighbouring rows.
 __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16* a, const bf16* b, const float* A_log,
                                       const float* dt_bias, float* state, bf16* out, int slot, int n, int hv, int piece,
-                                      int H, int HV, policy_t policy) {
+                                      int H, int HV, long long SP, long long QP, policy_t policy) {
     const int lane = threadIdx.x % 32, part = lane % LANES, row = piece * (GROUPS * ROWS) + lane / LANES;
     const int h = (unsigned)(hv * H) / (unsigned)HV;
     const long long head = (long long)n * HV + hv;
-    const bf16* qkv = mixed_qkv + (long long)n * (2 * H + HV) * 128;
+    const bf16* qkv = mixed_qkv + n * QP;
 #pragma unroll
     for (int j = 0; j < VECTORS; ++j) {
         t.q[j] = load_pair(qkv + h * 128 + (j * LANES + part) * 4);
@@ -198,7 +235,7 @@ __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16
     t.a = load_half(a + head), t.b = load_half(b + head);
     t.out = out + head * 128 + own;
     t.slot = slot;
-    t.home = state + (((long long)slot * HV + hv) * 128 + row) * 128 + part * 4;
+    t.home = state + slot * SP + (hv * 128 + row) * 128 + part * 4;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -216,54 +253,73 @@ __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
         q[j] = wide4(t.q[j]), k[j] = wide4(t.k[j]);
         qq = dot(q[j], q[j], qq), kk = dot(k[j], k[j], kk), kq = dot(k[j], q[j], kq);
     }
-    qq = total(qq), kk = total(kk), kq = total(kq);  // before the branch: what follows it waits for the state
-    if (t.slot < 0) {
-        if (part < ROWS) *t.out = 0;
-        return;
-    }
-    const float k_norm = rsqrtf(kk + 1e-6f), q_norm = rsqrtf(qq + 1e-6f) * 0.08838834764831845f;
+    qq = total(qq), kk = total(kk), kq = total(kq);
+    float k_norm = rsqrtf(kk + 1e-6f), q_norm = rsqrtf(qq + 1e-6f) * 0.08838834764831845f;
     const float gate = wide(t.a) + t.bias;
     const float e = expf(gate), more = 1.0f + e;
     const float log1p_e = logf(more) + __fdividef(e - (more - 1.0f), more);
     const float softplus = first_above_20(gate, log1p_e);
-    const float decay = expf(-expf(t.a_log) * softplus);
-    const float beta = __fdividef(1.0f, 1.0f + expf(-wide(t.b)));
+    float decay = expf(-expf(t.a_log) * softplus);
+    float beta = __fdividef(1.0f, 1.0f + expf(-wide(t.b)));
+    float seen_by = decay * k_norm, kept = decay * q_norm, pushed = kq * k_norm * q_norm;
+    asm volatile("" : "+f"(decay), "+f"(beta), "+f"(seen_by), "+f"(kept), "+f"(pushed), "+f"(k_norm));
+    if (t.slot < 0) {  // what follows waits for the state: all that is above is done by then
+        if (part < ROWS) *t.out = 0;
+        return;
+    }
 
-    float sk[ROWS], sq[ROWS];
+    float own_answer = 0.0f, zero = 0.0f;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        sk[r] = sq[r] = 0.0f;
+    for (int from = 0; from < ROWS; from += GO) {
+        float sk[GO], sq[GO];
 #pragma unroll
-        for (int j = 0; j < VECTORS; ++j) sk[r] = dot(t.x[r][j], k[j], sk[r]), sq[r] = dot(t.x[r][j], q[j], sq[r]);
-    }
-    const float seen = total_of_own_row(sk, part), answer = total_of_own_row(sq, part);
-    const float u = beta * (wide(t.v) - decay * k_norm * seen), own_push = u * k_norm;
+        for (int r = 0; r < GO; ++r) {
+            sk[r] = sq[r] = zero;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const float push = __shfl_sync(0xffffffffu, own_push, r, LANES);
-#pragma unroll
-        for (int j = 0; j < VECTORS; ++j) {
-            float4 y = t.x[r][j];
-            y.x = fmaf(push, k[j].x, decay * y.x), y.y = fmaf(push, k[j].y, decay * y.y);
-            y.z = fmaf(push, k[j].z, decay * y.z), y.w = fmaf(push, k[j].w, decay * y.w);
-            store_state(t.home + r * GROUPS * 128 + j * LANES * 4, y, policy);
+            for (int j = 0; j < VECTORS; ++j)
+                sk[r] = dot(t.x[from + r][j], k[j], sk[r]), sq[r] = dot(t.x[from + r][j], q[j], sq[r]);
         }
+        // A lane's own row is part % ROWS; in this go it looks after row from + part % GO.
+        const float v = GO == ROWS ? wide(t.v) : __shfl_sync(0xffffffffu, wide(t.v), from + part % GO, LANES);
+        const float seen = total_of_own_row(sk, part), answer = total_of_own_row(sq, part);
+        const float u = beta * (v - seen_by * seen), own_push = u * k_norm;
+        if (GO == ROWS || part % ROWS / GO == from / GO)
+            own_answer = fmaf(u, pushed, kept * answer);
+#pragma unroll
+        for (int r = 0; r < GO; ++r) {
+            const float push = __shfl_sync(0xffffffffu, own_push, r, LANES);
+#pragma unroll
+            for (int j = 0; j < VECTORS; ++j) {
+                float4 y = t.x[from + r][j];
+                y.x = fmaf(push, k[j].x, decay * y.x), y.y = fmaf(push, k[j].y, decay * y.y);
+                y.z = fmaf(push, k[j].z, decay * y.z), y.w = fmaf(push, k[j].w, decay * y.w);
+                store_state(t.home + (from + r) * GROUPS * 128 + j * LANES * 4, y, policy);
+                if (GO < ROWS) zero = fminf(fabsf(y.w), 0.0f);
+            }
+        }
+        // Never entered. A loop is an end for the assembler's reordering: it would put the arithmetic of the next rows,
+        // which waits for them, before the stores of these.
+        if (from + GO < ROWS)
+            while (zero > 0.0f) asm volatile("nanosleep.u32 20;" ::: "memory");
     }
-    if (part < ROWS) *t.out = narrow(fmaf(u, kq * k_norm * q_norm, decay * q_norm * answer));
+    if (part < ROWS) *t.out = narrow(own_answer);
 }
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, FIT)
 one_wave(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
          const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
-         const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
+         const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV, int S,
+         long long SP, long long QP) {
     const int unit = blockIdx.x * WARPS + threadIdx.x / 32, hv = unit / UNITS;
     if (hv >= HV) return;
     const policy_t policy = evict_first();
-    int slot = blockIdx.y < B ? load_index(indices + blockIdx.y) : -1;  // first of all: the state waits for it
-    for (int n = blockIdx.y; n < B;) {
+    if (blockIdx.y >= B) return;
+    int n, slot;
+    in_order(indices, blockIdx.y, B, S, n, slot);  // first of all: the state waits for it
+    while (n < B) {
         Tile t;
-        order_ahead(state, indices, slot, unit, n, B, HV);
-        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, policy);
+        order_ahead(state, indices, slot, unit, n, B, HV, SP);
+        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, SP, QP, policy);
         n += gridDim.y;
         if (n < B) slot = (int)load_word(indices + n);
         finish(t, policy);

@@ -13,9 +13,9 @@
 
 extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a, const float* b, const float* A_log,
                                          const float* dt_bias, float* state, const int32_t* indices, float* out,
-                                         int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S) {
+                                         int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S,
+                                         int64_t SP, int64_t QP) {
     (void)S;
-    const int64_t width = 2 * H * K + HV * V;
     const float scale = 1.0f / std::sqrt(static_cast<float>(K));
 #pragma omp parallel num_threads(KE_THREADS)
     {
@@ -28,7 +28,7 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
                 for (int64_t v = 0; v < V; ++v) o[v] = 0.0f;
                 continue;
             }
-            const float* qkv = mixed_qkv + n * width;
+            const float* qkv = mixed_qkv + n * QP;
             ACC q2 = 0, k2 = 0;
             for (int64_t i = 0; i < K; ++i) {
                 q[i] = qkv[h * K + i];
@@ -46,7 +46,7 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
             const float softplus = x > 20.0f ? x : std::log1p(std::exp(x));
             const float decay = std::exp(-std::exp(A_log[hv]) * softplus);
             const float beta = 1.0f / (1.0f + std::exp(-b[task]));
-            float* head = state + (static_cast<int64_t>(indices[n]) * HV + hv) * V * K;
+            float* head = state + indices[n] * SP + hv * V * K;
             for (int64_t v = 0; v < V; ++v) {
                 float* row = head + v * K;
                 ACC seen = 0, result = 0;

@@ -153,11 +153,11 @@ struct Tile {
 // The lanes of a group hold ROWS rows, GROUPS apart, so that a load of the warp takes neighbouring rows.
 __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16* a, const bf16* b, const float* A_log,
                                       const float* dt_bias, float* state, bf16* out, int slot, int n, int hv, int piece,
-                                      int H, int HV, policy_t policy) {
+                                      int H, int HV, long long SP, long long QP, policy_t policy) {
     const int lane = threadIdx.x % 32, part = lane % LANES, row = piece * (GROUPS * ROWS) + lane / LANES;
     const int h = (unsigned)(hv * H) / (unsigned)HV;
     const long long head = (long long)n * HV + hv;
-    const bf16* qkv = mixed_qkv + (long long)n * (2 * H + HV) * 128;
+    const bf16* qkv = mixed_qkv + n * QP;
 #pragma unroll
     for (int j = 0; j < VECTORS; ++j) {
         t.q[j] = load_pair(qkv + h * 128 + (j * LANES + part) * 4);
@@ -169,7 +169,7 @@ __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16
     t.a = load_half(a + head), t.b = load_half(b + head);
     t.out = out + head * 128 + own;
     t.slot = slot;
-    t.home = state + (((long long)slot * HV + hv) * 128 + row) * 128 + part * 4;
+    t.home = state + slot * SP + (hv * 128 + row) * 128 + part * 4;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -244,7 +244,8 @@ __device__ __forceinline__ Walk walk(int n_tiles) {
 extern "C" __global__ void __launch_bounds__(WARPS * 32, (PER_SM * WARPS > MOST ? MOST / WARPS : PER_SM))
 stream_tiles(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
              const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
-             const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
+             const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
+             long long SP, long long QP) {
     const policy_t policy = evict_first();
     const Walk w = walk(B * HV * UNITS);
     if (w.n_mine == 0) return;
@@ -254,7 +255,8 @@ stream_tiles(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, con
     };
     const auto get = [&](Tile& t, int i, int slot) {
         const int tile = w.first + i * w.step, head = tile / UNITS, n = head / HV;
-        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, head - n * HV, tile % UNITS, H, HV, policy);
+        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, head - n * HV, tile % UNITS, H, HV, SP, QP,
+              policy);
     };
     Tile even, odd;
     int slot = slot_of(0), next_slot = slot_of(1);

@@ -7,16 +7,20 @@
 # where: V = 128
 # knob BLOCK_V = 8 4 16 32
 # knob WARPS = 1 2 4
+# knob LEAVES = 0 1 2
 # order: 15
 #
+# SP4, QP4: the pitches in fours, so that the compiler knows how rows are aligned.
 # Both sums come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
+# LEAVES: what is first to leave the L2: 1 the state as read, 2 as written.
 import triton
 import triton.language as tl
 
 
 @triton.jit
 def tile(
-    mixed_qkv, a, b, A_log, dt_bias, state, indices, out, B, H, HV, BLOCK_V: tl.constexpr, WIDTH: tl.constexpr
+    mixed_qkv, a, b, A_log, dt_bias, state, indices, out, B, H, HV, SP4, QP4,
+    BLOCK_V: tl.constexpr, WIDTH: tl.constexpr, LEAVES: tl.constexpr,
 ):  # fmt: skip
     unit = tl.program_id(0)
     pieces: tl.constexpr = WIDTH // BLOCK_V
@@ -29,7 +33,7 @@ def tile(
         row = (unit % pieces) * BLOCK_V + tl.arange(0, BLOCK_V)
         i = tl.arange(0, WIDTH)
         # All of this is under way while the slot's number comes.
-        qkv = mixed_qkv + n.to(tl.int64) * (2 * H + HV) * WIDTH
+        qkv = mixed_qkv + n.to(tl.int64) * QP4 * 4
         q_bits = tl.load(qkv + h * WIDTH + i)
         k_bits = tl.load(qkv + (H + h) * WIDTH + i)
         v_bits = tl.load(qkv + (2 * H + hv) * WIDTH + row)
@@ -41,9 +45,12 @@ def tile(
         if slot < 0:
             tl.store(out_at, tl.zeros([BLOCK_V], dtype=tl.bfloat16))
         else:
-            place = (slot.to(tl.int64) * HV + hv) * WIDTH * WIDTH
+            place = slot.to(tl.int64) * SP4 * 4 + hv * WIDTH * WIDTH
             state_at = state + place + row[:, None] * WIDTH + i[None, :]
-            s = tl.load(state_at, cache_modifier=".cg")
+            if LEAVES == 1:
+                s = tl.load(state_at, eviction_policy="evict_first")
+            else:
+                s = tl.load(state_at, cache_modifier=".cg")
             q = q_bits.to(tl.float32)
             k = k_bits.to(tl.float32)
             q = q * (tl.rsqrt(tl.sum(q * q, 0) + 1e-6) * 0.08838834764831845)
@@ -55,5 +62,9 @@ def tile(
             seen = tl.sum(s * k[None, :], 1)
             answer = tl.sum(s * q[None, :], 1)
             u = beta * (v_bits.to(tl.float32) - decay * seen)
-            tl.store(state_at, decay * s + u[:, None] * k[None, :])
+            s = decay * s + u[:, None] * k[None, :]
+            if LEAVES == 2:
+                tl.store(state_at, s, eviction_policy="evict_first")
+            else:
+                tl.store(state_at, s)
             tl.store(out_at, (decay * answer + u * tl.sum(k * q, 0)).to(tl.bfloat16))

@@ -97,7 +97,8 @@ __device__ __forceinline__ float total(float x) {  // over the lanes of a row
 extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 warp_rows(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
           const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
-          const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV) {
+          const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
+          long long SP, long long QP) {
     const int unit = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     const int hv = unit / UNITS, row = (unit % UNITS * GROUPS + lane / LANES) * ROWS, part = lane % LANES;
     if (hv >= HV) return;
@@ -105,7 +106,7 @@ warp_rows(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
         const int slot = (int)load_word(indices + n);  // first of all: the state waits for it
         const int h = hv / (HV / H);
         const long long head = (long long)n * HV + hv;
-        const bf16* qkv = mixed_qkv + (long long)n * (2 * H + HV) * 128;
+        const bf16* qkv = mixed_qkv + n * QP;
         uint2 q_bits[VECTORS], k_bits[VECTORS];
 #pragma unroll
         for (int j = 0; j < VECTORS; ++j) {
@@ -126,7 +127,7 @@ warp_rows(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
         const float a_log = __uint_as_float(load_word(A_log + hv)), bias = __uint_as_float(load_word(dt_bias + hv));
         const unsigned a_bits = load_half(a + head), b_bits = load_half(b + head);
         bf16* o = out + head * 128 + row;
-        float* s = state + (((long long)slot * HV + hv) * 128 + row) * 128 + part * 4;
+        float* s = state + slot * SP + (hv * 128 + row) * 128 + part * 4;
         float4 x[ROWS][VECTORS];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
