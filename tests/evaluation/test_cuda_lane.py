@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from kernelevolve.evaluation.judge import Judge
+from kernelevolve.evaluation.python_arguments import Argument, tensor_at
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.job import Job, Limits
 from kernelevolve.model.task import SourceFile
@@ -150,3 +152,20 @@ def test_a_kernel_that_hangs_costs_its_time_limit_and_no_more(judge: Judge) -> N
     assert judged(judge, "relu", traps, "check").outcome is Outcome.CRASHED
     after = judged(judge, "row_scale", candidate_of(HONEST / "row_scale" / "kernel.cu", "cuda"), "check")
     assert after.correct, after.message
+
+
+def test_torch_compile_changes_one_of_many_tensors_of_an_arena_in_place() -> None:
+    """Gated DeltaNet's baseline was left out: with more than five inputs in one storage, torch.compile takes them for
+    views of each other, and of other dtypes."""
+    memory = torch.zeros(8192, dtype=torch.uint8, device="cuda")
+    dtypes = ("float32", "int32", "bfloat16", "bfloat16", "bfloat16", "float32", "float32")
+    arguments = [Argument(name=f"t{i}", dtype=dtype, dims=("N",), scalar=False) for i, dtype in enumerate(dtypes)]
+    tensors = [tensor_at(memory, 1024 * i, argument, {"N": 64}) for i, argument in enumerate(arguments)]
+    assert len({tensor.untyped_storage().data_ptr() for tensor in tensors}) == len(tensors)
+    tensors[1].copy_(torch.randperm(64, device="cuda"))
+
+    def update(state: torch.Tensor, at: torch.Tensor, *others: torch.Tensor) -> None:
+        state[at.long()] += 1 + sum(other.float() for other in others)
+
+    torch.compile(update, dynamic=True)(*tensors)
+    assert memory[:256].view(torch.float32).eq(1).all(), "what was written is not in the arena"

@@ -133,6 +133,7 @@ def test_a_task_declares_paths_beside_its_shapes(softmax: Path) -> None:
         (('"long"', '"short"'), "two paths 'short'"),
         (("2.0", "0.0"), "paths"),
         (("weight", "wieght"), "did you mean 'weight'"),
+        (('"C<=1024"', '"C<=3"'), "no shape of shapes.shown lies in it"),
     ],
 )
 def test_faulty_paths_are_faults_of_the_task(softmax: Path, change: tuple[str, str], needle: str) -> None:

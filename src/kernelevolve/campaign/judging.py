@@ -10,7 +10,7 @@ from kernelevolve.campaign.seeds import job_secret
 from kernelevolve.errors import JudgeError, MachineError, ToolMissingError
 from kernelevolve.farm.base import Farm, Ticket
 from kernelevolve.model.candidate import Candidate
-from kernelevolve.model.job import Job, Preparation, claim_baselines
+from kernelevolve.model.job import Job, Preparation, claim_baselines, not_worth_tuning
 from kernelevolve.model.verdict import Verdict
 
 N_RETRIES = 3
@@ -53,10 +53,13 @@ class Judging:
     def _preparation(self, level: Level) -> Preparation:
         opened = self._journal.opened
         more = claim_baselines(opened.task) if level == "sealed" else ()
+        measured = [verdict.timing for verdict in self._journal.tree.confirmed.values() if verdict.timing is not None]
+        left_out = {name: why for name, why in not_worth_tuning(measured).items() if name in more}
         return Preparation(
             task=opened.task,
             level=level,
-            baselines=(*opened.settings.baselines, *more),
+            baselines=(*opened.settings.baselines, *(name for name in more if name not in left_out)),
+            left_out=left_out,
             n_threads=opened.settings.n_threads,
             secret=job_secret(self._secret, level),
         )

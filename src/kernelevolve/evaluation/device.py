@@ -68,6 +68,13 @@ def mapped(handle: str, n_bytes: int) -> torch.Tensor:
     return torch.as_tensor(_Span(address.value, n_bytes), device="cuda")
 
 
+def apart(data: torch.Tensor) -> torch.UntypedStorage:
+    """A storage of its own over the bytes of `data`, uint8 on a CUDA device: torch.compile takes tensors that share a
+    storage for views of each other and refuses to change one of them in place when their dtypes differ. Its owner must
+    outlive it."""
+    return torch.as_tensor(_Span(data.data_ptr(), data.numel()), device=data.device).untyped_storage()
+
+
 class _CudaMemory:
     def __init__(self, n_bytes: int) -> None:
         self._driver = _driver()

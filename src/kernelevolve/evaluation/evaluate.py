@@ -226,7 +226,7 @@ class Evaluation:
         assert job.level != "check"
         return Timing(
             level=job.level, shapes=shapes, speedup=speedup, low=low, high=high, alpha=job.alpha,
-            left_out=dict(bench.baseline_notes),
+            left_out={**job.left_out, **bench.baseline_notes},
         )  # fmt: skip
 
     def _impossible(self, timing: ShapeTiming) -> bool:

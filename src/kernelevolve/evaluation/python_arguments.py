@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from kernelevolve.evaluation.device import apart
 from kernelevolve.model.task import DTYPE_BYTES, FLOAT_DTYPES, Task, evaluate_dim
 from kernelevolve.model.value import Value
 from kernelevolve.toolchains.abi import is_scalar
@@ -82,6 +83,8 @@ def tensor_at(memory: np.ndarray[Any, Any], offset: int, argument: Argument, siz
         return torch.empty(dims, dtype=dtype, device=memory.device if isinstance(memory, torch.Tensor) else None)
     data = memory[offset : offset + n_bytes]
     held = data if isinstance(data, torch.Tensor) else torch.from_numpy(data)
-    # Not a view: torch.compile refuses to change an input in place that is a view of another dtype.
+    # Not a view, nor in one storage with the others: torch.compile would refuse to change it in place.
     tensor = torch.empty(0, dtype=dtype, device=held.device)
+    if held.is_cuda:
+        return tensor.set_(apart(held), 0, dims, strides)
     return tensor.set_(held.untyped_storage(), held.storage_offset() // dtype.itemsize, dims, strides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -9,6 +10,7 @@ from pydantic import Field
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.task import Task
 from kernelevolve.model.value import Value
+from kernelevolve.model.verdict import Timing
 
 
 class Limits(Value):
@@ -25,6 +27,25 @@ def claim_baselines(task: Task) -> tuple[str, ...]:
     return ("compile-max-autotune", *narrower)
 
 
+FAR_BEHIND = 8.0
+
+
+def not_worth_tuning(confirmed: Iterable[Timing]) -> dict[str, str]:
+    """Baselines of a claim that are not made ready, and why. Compiling for every sealed shape with max-autotune takes
+    minutes; where plain torch.compile did not run at all, or was `FAR_BEHIND` times slower than the fastest baseline on
+    every shape that finalists were measured on again, tuning it does not make it the one to beat."""
+    shapes = [shape for timing in confirmed for shape in timing.shapes]
+    ratios = []
+    for shape in shapes:
+        by_name = {one.baseline: one.baseline_us for one in shape.comparisons}
+        if "compile" not in by_name:
+            return {"compile-max-autotune": "torch.compile does not run this operator"}
+        ratios.append(by_name["compile"] / min(by_name.values()))
+    if not ratios or min(ratios) < FAR_BEHIND:
+        return {}
+    return {"compile-max-autotune": f"torch.compile was at least {min(ratios):.0f} times slower than the fastest"}
+
+
 class Preparation(Value):
     """What is done once for many jobs: draws and their answers, compiled baselines. level "check" stops before
     measuring; the others are those of `Timing`."""
@@ -33,6 +54,7 @@ class Preparation(Value):
     level: Literal["check", "screen", "confirm", "sealed"] = "screen"
     baselines: tuple[str, ...] = ("eager", "compile")
     n_threads: int = Field(default=1, ge=1)
+    left_out: dict[str, str] = Field(default={}, description="baselines that are not asked for again, and why")
     secret: str = Field(description="seeds every draw of inputs; jobs with the same secret share draws and answers")
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from kernelevolve.errors import UsageError
 from kernelevolve.model.paths import Where
-from kernelevolve.model.task import Axis, DType, Objective, Rollout, Rule, ShapeSets, TensorSpec
+from kernelevolve.model.task import Axis, DType, Objective, Rollout, Rule, Shape, ShapeSets, TensorSpec
 from kernelevolve.model.value import Value
 
 TOP_KEYS = (
@@ -88,7 +88,8 @@ def task_fields(table: Table, platform: str, faults: list[str]) -> Table | None:
     entry = _platform_entry(table.get("platforms"), platform, faults)
     dtype = entry.dtype if entry else "float32"
     axes = _table(table, "axes", faults)
-    faults += _path_faults(entry.paths if entry else (), shape_axis_names(table), f"platforms.{platform}.paths")
+    if entry is not None:
+        faults += _path_faults(entry, shape_axis_names(table), f"platforms.{platform}.paths")
     sections: dict[str, list[Any]] = {
         "axes": [_named(Axis, f"axes.{name}", name, data, faults) for name, data in axes.items()],
         "inputs": _specs(table, "inputs", dtype, faults),
@@ -141,18 +142,25 @@ def _platform_entry(platforms: Any, platform: str, faults: list[str]) -> Platfor
     return entries[platform]
 
 
-def _path_faults(paths: tuple[PathEntry, ...], axes: list[str], where: str) -> list[str]:
-    names = [path.name for path in paths]
+def _path_faults(entry: PlatformEntry, axes: list[str], where: str) -> list[str]:
+    names = [path.name for path in entry.paths]
     faults = [f"{where}: there are two paths '{name}'" for name in sorted({n for n in names if names.count(n) > 1})]
-    for path in paths:
+    for path in entry.paths:
         try:
-            bounds = Where.parse(path.where).bounds
+            part = Where.parse(path.where)
         except UsageError as error:
             faults.append(f"{where}.{path.name}: {error}")
             continue
-        unknown = [bound.axis for bound in bounds if bound.axis not in axes]
+        unknown = [bound.axis for bound in part.bounds if bound.axis not in axes]
+        if not unknown and not any(_holds(part, shape) for shape in entry.shapes.shown):
+            faults.append(f"{where}.{path.name}: no shape of shapes.shown lies in it, and a search needs one")
         faults += [f"{where}.{path.name}: '{axis}' is not a shape axis ({', '.join(axes)})" for axis in unknown]
     return faults
+
+
+def _holds(part: Where, shape: Shape) -> bool:
+    """A shape that lacks an axis is a fault of its own."""
+    return all(bound.axis in shape for bound in part.bounds) and part.admits(shape)
 
 
 def _specs(table: Table, key: str, dtype: str, faults: list[str]) -> list[TensorSpec | None]:
