@@ -118,8 +118,10 @@ def copy_times(clocks: Mapping[str, Any]) -> dict[int, float]:
 
 
 def interpolated(copies: Mapping[int, float], n_bytes: int) -> float | None:
-    """Time a copy of as many bytes takes, between the two measured sizes around it."""
+    """Time a copy of as many bytes takes, between the two measured sizes around it; below the smallest, that one's."""
     points = sorted(copies.items())
+    if points and n_bytes < points[0][0]:
+        return points[0][1]
     for (low, low_us), (high, high_us) in zip(points, points[1:], strict=False):
         if low <= n_bytes <= high:
             return low_us + (high_us - low_us) * (n_bytes - low) / (high - low)

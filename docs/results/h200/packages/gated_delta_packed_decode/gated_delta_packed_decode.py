@@ -100,7 +100,7 @@ SPEC = {'name': 'gated_delta_packed_decode',
               'language': 'triton'}],
  'reference': 'reference/reference.py',
  'fallback': 'vllm',
- 'identity': '85ef10caf4d1'}
+ 'identity': '24bc44aa38f4'}
 
 
 def _runtime(name):

@@ -26,7 +26,7 @@ class Layout:
         if any(size < 0 for dims, _ in self._outputs for size in dims):
             raise Unfit(f"an output would have a negative size at {dict(sizes)}")
         self._names = [one["name"] for one in inputs]
-        self._bytes = [tensor.nbytes for tensor in tensors]
+        self._bytes = [_span(tensor) for tensor in tensors]
         self._writes = [
             (mine, other)
             for mine, one in enumerate(inputs)
@@ -54,6 +54,15 @@ class Layout:
                 raise Unfit(f"{self._names[mine]} and {self._names[other]} share memory")
         found += [tensor.data_ptr() for tensor in outputs]
         return [address or self._nothing.data_ptr() for address in found] if self._has_empty else found
+
+
+def _span(tensor: Any) -> int:
+    """Bytes from the first element to behind the last, gaps between rows included: rows of two tensors in each other's
+    gaps count as shared memory, since telling them apart is not worth a call's time."""
+    if not tensor.numel():
+        return 0
+    reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return int((reach + 1) * tensor.element_size())
 
 
 def result(outputs: Sequence[Any]) -> Any:

@@ -8,7 +8,7 @@ import inspect
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ import torch
 
 from .cpp import CppKernel
 from .cuda import CudaKernel
-from .sizes import Dims, Expression, Rule, Unfit
+from .sizes import Dims, Expression, Rule, Unfit, pitch
 
 MAX_PLANS = 1024
 """Shapes remembered per thread."""
@@ -77,7 +77,7 @@ class Operator:
         self._fallbacks = itertools.count(1)
         self._n_fallbacks = 0
         self._thread = _Thread()
-        self._probe = _probe(self._at)
+        self._probe = _probe(self._at, {index for index in self._at if "pitch" in spec["inputs"][index]})
         self._depends = any(axis["role"] == "output" for axis in spec["axes"])
         self.traced: Callable[..., Any] | None = None
 
@@ -172,6 +172,8 @@ class Operator:
         shapes = [tensor.shape for tensor in tensors]
         sizes = self._dims.sizes(shapes, dict(zip(self._given, given, strict=True)))
         self._dims.check(shapes, sizes)
+        sizes |= {spec["pitch"][0]: pitch(spec, tensor) for spec, tensor in zip(self._tensors, tensors, strict=True)
+                  if "pitch" in spec}  # fmt: skip
         faults = []
         for served in self._kernels:
             fault = served.rule.fault(sizes)
@@ -186,7 +188,9 @@ class Operator:
     def _fit(self, spec: Mapping[str, Any], tensor: Any) -> None:
         if (fault := self._type_fault(spec, tensor)) is not None:
             raise Unfit(fault)
-        if tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+        if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg():
+            raise Unfit(f"{spec['name']} is not contiguous")
+        if "pitch" not in spec and not tensor.is_contiguous():
             raise Unfit(f"{spec['name']} is not contiguous")
         if tensor.requires_grad and torch.is_grad_enabled():
             raise Unfit(f"{spec['name']} requires a gradient")
@@ -259,14 +263,16 @@ def operator(spec: Mapping[str, Any], folder: Path) -> Operator:
     return known
 
 
-def _probe(at: Sequence[int]) -> Callable[[tuple[Any, ...]], Any]:
+def _probe(at: Sequence[int], apart: Collection[int] = ()) -> Callable[[tuple[Any, ...]], Any]:
     """Everything that decides about a call but the addresses, as a key: written out, because it is on every call's way.
-    None: something is no plain tensor."""
+    `apart`: the inputs whose strides are a size like others. None: something is no plain tensor."""
     names = [f"t{index}" for index in at]
     lines = [f"    {name} = v[{index}]" for name, index in zip(names, at, strict=True)]
     plain = " and ".join(f"(type({name}) is T or type({name}) is P)" for name in names) or "True"
     facts = "".join(
-        f"{name}.shape, {name}.dtype, {name}.get_device(), {name}.is_contiguous(), {name}.is_neg(), " for name in names
+        f"{name}.shape, {name}.dtype, {name}.get_device(), "
+        f"{name}.{'stride' if index in apart else 'is_contiguous'}(), {name}.is_neg(), "
+        for name, index in zip(names, at, strict=True)
     )
     grad = " or ".join(f"{name}.requires_grad" for name in names) or "False"
     text = "\n".join(["def probe(v):", *lines, f"    if not ({plain}):", "        return None",

@@ -1,4 +1,4 @@
-"""Axis sizes: read off the arguments' shapes, put into expressions over axes."""
+"""Axis sizes: read off the arguments' shapes and strides, put into expressions over axes."""
 
 from __future__ import annotations
 
@@ -75,6 +75,28 @@ def _solved(dim: Expression, name: str, size: Any, sizes: Mapping[str, Any]) -> 
     if one == zero:
         raise Unfit(f"{name} cannot be read off {dim.text} = {size}")
     return (size - zero) // (one - zero)
+
+
+def pitch(spec: Mapping[str, Any], tensor: Any) -> int:
+    """Elements from one row of a tensor to the next. Raises Unfit where they are not as the kernel takes them: rows
+    back to back, or a multiple of the step further apart, and each of them contiguous."""
+    name, low, high, step = spec["pitch"]
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+    row = 1
+    for size, stride in zip(reversed(shape[1:]), reversed(strides[1:]), strict=True):
+        if size != 1 and stride != row and tensor.numel():
+            raise Unfit(f"{spec['name']} is not contiguous behind its first dimension")
+        row *= size
+    found: int = strides[0]
+    fits = row <= found <= high and (found == row or (low <= found and found % step == 0))
+    if not fits and (shape[0] < 2 or not row):  # no second row: nobody can tell, so any will do
+        found, fits = row, row <= high
+    if not fits:
+        raise Unfit(
+            f"rows of {spec['name']} are {found} elements apart; {name} is {row}, or {low}..{high} above it, "
+            f"multiple of {step}"
+        )
+    return found
 
 
 class Rule:
