@@ -1,35 +1,60 @@
 #!/usr/bin/env bash
-# Campaigns of the built-in operators on this machine's GPU, most important first, until the time is up.
-#   benchmarks/gpu_campaigns.sh FOLDER_FOR_RESULTS SECONDS
-# Leaves the store (trees, verdicts, claims), what each run printed, packages with their dispatchers, and the table of
-# Gated DeltaNet decode beside vLLM where one is on PYTHONPATH.
+# Campaigns of the built-in operators, one at a time on each GPU of this machine, until the time is up.
+#   benchmarks/gpu_campaigns.sh FOLDER SECONDS [CAMPAIGN ..]
+# A campaign is written as on the command line, "conv1d --path wide"; without any, the list below, longest first. Every GPU
+# has a store of its own in FOLDER (trees, verdicts, claims) and a log of what was printed; a campaign that the end of
+# the time cut off goes on with `kernelevolve resume`. Gated DeltaNet's winners are exported as well, and the package is
+# tested and timed beside vLLM where one is on PYTHONPATH.
 set -u
 out=${1:?a folder for the results}
 until=$((SECONDS + ${2:?seconds}))
+shift 2
+mkdir -p "$out" && out=$(cd "$out" && pwd)
 cd "$(dirname "$0")/.."
-mkdir -p "$out/packages"
-export PYTHONUNBUFFERED=1 KERNELEVOLVE_CACHE=${KERNELEVOLVE_CACHE:-$PWD/.cuda-cache}
-ke="${PYTHON:-python3} -m kernelevolve.interfaces.cli.main"
-store="$out/store"
-campaign() { # limit, search seconds, task, more options
-    local left=$((until - SECONDS)) limit=$1
-    [ "$left" -lt 25 ] && echo "== no time for $3" && return
-    [ "$left" -lt "$limit" ] && limit=$left
-    local started=$SECONDS
-    timeout "$limit" $ke run "$3" --platform cuda --store "$store" --max-seconds "$2" "${@:4}" 2>&1 | tee -a "$out/campaigns.log"
-    echo "== $3 ${*:4}: $((SECONDS - started)) s" | tee -a "$out/campaigns.log"
+export PYTHONUNBUFFERED=1
+cache=${KERNELEVOLVE_CACHE:-$PWD/.cuda-cache}
+python=${PYTHON:-python3}
+decode=gated_delta_packed_decode
+campaigns=("$@")
+[ $# -gt 0 ] || campaigns=(
+    "$decode --path all --max-seconds 100" "interformer_pffn" "conv1d --path narrow --max-seconds 10" "map_id"
+    "conv1d --path wide --max-seconds 22" "merge_bucketized_dense" "wukong_optimized_fm --path narrow" "rms_norm_backward"
+    "wukong_optimized_fm --path wide" "batch_event_truncate" "jagged_to_padded_dense" "jagged_pooled_embedding" "sigrid_hash"
+    "dlrm_dot_interaction" "rms_norm"
+)
+kernelevolve() { "$python" -m kernelevolve.interfaces.cli.main "$@"; }
+limited() { # a command of this script's, for as long as there is time
+    local left=$((until - SECONDS))
+    [ "$left" -gt 0 ] && timeout "$left" "$python" "$@"
 }
-campaign 260 100 gated_delta_packed_decode --path all
-${PYTHON:-python3} benchmarks/gdn_decode.py --store "$store" --out "$out/gdn_decode.json" ${CLOCKS:+--rates "$CLOCKS"} 2>&1 | tee "$out/gdn_decode.log"
-campaign 75 14 conv1d
-campaign 60 10 wukong_optimized_fm
-campaign 60 12 map_id
-campaign 50 10 merge_bucketized_dense
-campaign 50 8 batch_event_truncate
-campaign 75 12 interformer_pffn
-campaign 50 8 rms_norm_backward
-campaign 45 8 sigrid_hash
-campaign 45 8 jagged_pooled_embedding
-campaign 45 8 jagged_to_padded_dense
-campaign 45 8 dlrm_dot_interaction
-campaign 45 8 rms_norm
+exported() { # what the campaigns of one store found for Gated DeltaNet, as a package: tested, and timed on the host
+    local store=$1 package=$out/packages/$decode ids
+    ids=$(kernelevolve campaign list --store "$store" --json | "$python" -c '
+import json, sys
+print(*[one["id"] for one in json.load(sys.stdin)["campaigns"] if one["task_name"] == sys.argv[1] and one["winner"]])' "$decode")
+    # shellcheck disable=SC2086 - several ids
+    kernelevolve export $ids "$package" --fallback vllm --store "$store" || return
+    (cd "$package" && limited "test_$decode.py") > "$out/package_test.log" 2>&1
+    echo "== the package's own test ended with $?: $(tail -1 "$out/package_test.log")"
+    limited benchmarks/dispatch_overhead.py "$package" > "$out/dispatch_$decode.json"
+    limited benchmarks/gdn_decode.py --variants 1 --store "$store" --out "$out/gdn_rollout.json" | cut -c1-400
+}
+worker() {
+    local store=$out/gpu$1 started words
+    export CUDA_VISIBLE_DEVICES=$1 KERNELEVOLVE_CACHE=$cache
+    [ "$1" = 0 ] || { export KERNELEVOLVE_CACHE=$cache.$1 && mkdir -p "$cache" "$cache.$1" && cp -r "$cache/." "$cache.$1"; }
+    for number in "${!campaigns[@]}"; do
+        mkdir "$out/taken.$number" 2> /dev/null || continue # somebody else's
+        [ $((until - SECONDS)) -lt 25 ] && echo "== no time for ${campaigns[number]}" && continue
+        read -ra words <<< "${campaigns[number]}"
+        started=$SECONDS
+        timeout $((until - SECONDS)) "$python" -m kernelevolve.interfaces.cli.main run "${words[0]}" --platform cuda \
+            --max-seconds 10 --max-candidates 24 --drafts 8 "${words[@]:1}" --store "$store" >> "$store.log" 2>&1
+        echo "== ${campaigns[number]}: exit code $? after $((SECONDS - started)) s on GPU $1" | tee -a "$store.log"
+        [ "${words[0]}" = "$decode" ] && exported "$store"
+    done
+}
+for gpu in $(seq 0 $(($(nvidia-smi -L | wc -l) - 1))); do worker "$gpu" & done
+wait
+rmdir "$out"/taken.*
+grep -h "× as fast\|^finished" "$out"/gpu*.log
