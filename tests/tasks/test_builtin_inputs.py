@@ -36,7 +36,7 @@ EXPECTED = {
     "wukong_optimized_fm": "x y | out | B N D K",
     "interformer_pffn": "x w1 b1 g1 w2 b2 g2 | out | B N D K",
     "hstu_attention": "q k v offsets num_targets alpha | out | B H D L T",
-    "gated_delta_packed_decode": "mixed_qkv a b A_log dt_bias state indices | out | B H HV K V S SP QP",
+    "gated_delta_packed_decode": "mixed_qkv a b A_log dt_bias state indices | out | B H HV K V S SP QP AP BP",
     "rms_norm": "x weight | out | R C",
     "add_rms_norm": "x residual weight | out | R C",
     "rms_norm_backward": "grad x weight | grad_x grad_weight | R C",

@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 any_width(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
           const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
           const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV, int K, int V,
-          long long SP, long long QP) {
+          long long SP, long long QP, long long AP, long long BP) {
     __shared__ __align__(16) float q[1024], k[1024];
     const int n_chunks = (V + ROWS - 1) / ROWS, hv = blockIdx.x / n_chunks, chunk = blockIdx.x % n_chunks;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, h = hv / (HV / H);
@@ -111,7 +111,7 @@ any_width(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
             q[i] = i < K ? wide(q_at[i]) : 0.0f;
             k[i] = i < K ? wide(k_at[i]) : 0.0f;
         }
-        const float gate = wide(a[head]) + dt_bias[hv], a_log = A_log[hv], b_value = wide(b[head]);
+        const float gate = wide(a[n * AP + hv]) + dt_bias[hv], a_log = A_log[hv], b_value = wide(b[n * BP + hv]);
         __syncthreads();
         float qq = 0.0f, kk = 0.0f, kq = 0.0f;
         for (int i = lane; i < K; i += 32) {

@@ -123,7 +123,7 @@ float dot(const float* x, const float* y, int64_t n) {
 extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a, const float* b, const float* A_log,
                                          const float* dt_bias, float* state, const int32_t* indices, float* out,
                                          int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S,
-                                         int64_t SP, int64_t QP) {
+                                         int64_t SP, int64_t QP, int64_t AP, int64_t BP) {
     (void)S;
     const int64_t padded = (K + 15) / 16 * 16;
     // Too few heads for the threads: cut the rows of a head as well.
@@ -159,13 +159,13 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
                 q[i] = q_in[i] * q_norm;
                 k[i] = k_in[i] * k_norm;
             }
-            const float x = a[at] + dt_bias[hv];
+            const float x = a[n * AP + hv] + dt_bias[hv];
             const float softplus = x > 20.0f ? x : std::log1p(std::exp(x));
             Job j;
             j.k = k, j.q = q, j.v = mixed_qkv + n * QP + 2 * H * K + hv * V, j.K = K;
             j.s = state + indices[n] * SP + hv * V * K, j.o = out + at * V;
             j.decay = std::exp(-std::exp(A_log[hv]) * softplus);
-            j.beta = 1.0f / (1.0f + std::exp(-b[at]));
+            j.beta = 1.0f / (1.0f + std::exp(-b[n * BP + hv]));
             j.kq = dot(k, q, K);
             if (K == 128)
                 head<8>(j, low, high);

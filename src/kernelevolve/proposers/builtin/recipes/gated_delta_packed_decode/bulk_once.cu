@@ -6,13 +6,13 @@
 // where: K = 128
 // where: V = 128
 // knob ROWS = 8 4 16
-// knob WARPS = 1 2 4
-// knob SPARE = 0 2 4 8 12 16 24
+// knob WARPS = 2 1 4
+// knob SPARE = 12 0 2 4 8 16 24
 // knob BULK_STORE = 1 0
-// knob SMALL = 1 0
+// knob SMALL = 0 1
 // knob LOAD_LEAVES = 0 1
 // knob STORE_LEAVES = 0 1
-// knob SORT = 0 4
+// knob SORT = 4 0
 // order: 16
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 24 / WARPS)
 bulk_once(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
           const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
           const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV, int S,
-          long long SP, long long QP) {
+          long long SP, long long QP, long long AP, long long BP) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ unsigned long long barriers[WARPS];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -202,7 +202,7 @@ bulk_once(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
     const uint2 q_bits = load_pair(qkv + h * 128 + lane * 4), k_bits = load_pair(qkv + (H + h) * 128 + lane * 4);
     const float own_v = wide(load_half(qkv + (2 * H + hv) * 128 + row + lane % ROWS));
     const float a_log = load_real(A_log + hv), bias = load_real(dt_bias + hv);
-    const float a_value = wide(load_half(a + head)), b_value = wide(load_half(b + head));
+    const float a_value = wide(load_half(a + n * AP + hv)), b_value = wide(load_half(b + n * BP + hv));
     bf16* out_at = out + head * 128 + row + lane;
     if (slot < 0) {
         if (lane < ROWS) *out_at = 0;

@@ -66,8 +66,9 @@ struct Head {
     float decay, beta, k_norm, q_norm, agree;
 };
 
+// a and b: this head's.
 __device__ __forceinline__ void load_head(Head& g, const bf16* qkv, const bf16* a, const bf16* b, const float* A_log,
-                                          const float* dt_bias, int head, int hv, int H, int HV, int part) {
+                                          const float* dt_bias, int hv, int H, int HV, int part) {
     const int h = hv / (HV / H);
     uint2 q_bits[4], k_bits[4];
 #pragma unroll
@@ -75,8 +76,8 @@ __device__ __forceinline__ void load_head(Head& g, const bf16* qkv, const bf16* 
         q_bits[j] = __ldg(reinterpret_cast<const uint2*>(qkv + h * 128) + j * 8 + part);
         k_bits[j] = __ldg(reinterpret_cast<const uint2*>(qkv + (H + h) * 128) + j * 8 + part);
     }
-    const float gate = wide(__ldg(a + head)) + __ldg(dt_bias + hv), a_log = __ldg(A_log + hv);
-    const float b_value = wide(__ldg(b + head));
+    const float gate = wide(__ldg(a)) + __ldg(dt_bias + hv), a_log = __ldg(A_log + hv);
+    const float b_value = wide(__ldg(b));
     float qq = 0.0f, kk = 0.0f, kq = 0.0f;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
@@ -94,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 bulk_ring(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
           const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
           const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
-          long long SP, long long QP) {
+          long long SP, long long QP, long long AP, long long BP) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ unsigned long long barriers[WARPS * STAGES];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 8, part = lane % 8;
@@ -146,7 +147,7 @@ bulk_ring(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) v_bits[r] = __ldg(qkv + (2 * H + hv) * 128 + row + r);
             if (head != held) {
-                load_head(g, qkv, a, b, A_log, dt_bias, head, hv, H, HV, part);
+                load_head(g, qkv, a + n * AP + hv, b + n * BP + hv, A_log, dt_bias, hv, H, HV, part);
                 held = head;
             }
             wait(barrier_at + 8 * s, (parity >> s) & 1u);

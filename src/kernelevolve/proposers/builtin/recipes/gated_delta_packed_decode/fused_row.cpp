@@ -80,7 +80,7 @@ inline void rows(float* s, const float* k, const float* q, const float* v, float
 extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a, const float* b, const float* A_log,
                                          const float* dt_bias, float* state, const int32_t* indices, float* out,
                                          int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S,
-                                         int64_t SP, int64_t QP) {
+                                         int64_t SP, int64_t QP, int64_t AP, int64_t BP) {
     (void)S;
     const int64_t chunk = CHUNK > 0 ? CHUNK : (V > 0 ? V : 1);
     const int64_t n_chunks = (V + chunk - 1) / chunk;
@@ -108,11 +108,11 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
                 q[i] = q_in[i] * q_norm;
                 k[i] = k_in[i] * k_norm;
             }
-            const float x = a[head] + dt_bias[hv];
+            const float x = a[n * AP + hv] + dt_bias[hv];
             const float softplus = x > 20.0f ? x : std::log1p(std::exp(x));
             Gates g;
             g.decay = std::exp(-std::exp(A_log[hv]) * softplus);
-            g.beta = 1.0f / (1.0f + std::exp(-b[head]));
+            g.beta = 1.0f / (1.0f + std::exp(-b[n * BP + hv]));
             g.kq = dot(k.data(), q.data(), K);
             float* s = state + indices[n] * SP + hv * V * K;
             int64_t v = low;

@@ -6,11 +6,11 @@
 // where: K = 128
 // where: V = 128
 // knob WARPS = 8 4
-// knob ROWS = 4 8 2 16
-// knob SPLIT = 1 2 4
-// knob AHEAD = 0 1
-// knob SHARE = 0 1
-// knob RESIDENT = 32 40
+// knob ROWS = 8 4 2 16
+// knob SPLIT = 4 1 2
+// knob AHEAD = 1 0
+// knob SHARE = 1 0
+// knob RESIDENT = 40 32
 // knob STORE = 2
 // order: 17
 //
@@ -170,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, FIT > 0 ? FIT : 1)
 head_blocks(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
             const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
             const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
-            long long SP, long long QP) {
+            long long SP, long long QP, long long AP, long long BP) {
 #if SHARE
     __shared__ float4 shared_q[32], shared_k[32];
     __shared__ Gates shared_gates;
@@ -192,7 +192,7 @@ head_blocks(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, cons
 #if SHARE
         if (warp == 0) {
             small.q = early_pair(q_at), small.k = early_pair(k_at);
-            small.a = early_half(a + head), small.b = early_half(b + head);
+            small.a = early_half(a + n * AP + hv), small.b = early_half(b + n * BP + hv);
             small.a_log = early_word(A_log + hv), small.bias = early_word(dt_bias + hv);
         }
 #endif
@@ -216,7 +216,7 @@ head_blocks(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, cons
         const Gates g = shared_gates;
 #else
         small.q = load_pair(q_at), small.k = load_pair(k_at);
-        small.a = load_half(a + head), small.b = load_half(b + head);
+        small.a = load_half(a + n * AP + hv), small.b = load_half(b + n * BP + hv);
         small.a_log = load_word(A_log + hv), small.bias = load_word(dt_bias + hv);
         const Gates g = gates_of(small, q, k);
 #endif

@@ -10,7 +10,7 @@
 // knob WARPS = 4 8 2 1
 // knob LOAD = 2 3
 // knob STORE = 2 1 3
-// knob INDEX = 2 1 0
+// knob INDEX = 1 2 0
 // knob TIGHT = 1
 // knob AHEAD = 0 512 2048 8192
 // knob PARTS = 1 2 4
@@ -219,7 +219,8 @@ __device__ __forceinline__ void order_ahead(const float* state, const int* indic
 // The lanes of a group hold ROWS rows, GROUPS apart, so that a load of the warp takes neighbouring rows.
 __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16* a, const bf16* b, const float* A_log,
                                       const float* dt_bias, float* state, bf16* out, int slot, int n, int hv, int piece,
-                                      int H, int HV, long long SP, long long QP, policy_t policy) {
+                                      int H, int HV, long long SP, long long QP, long long AP, long long BP,
+                                      policy_t policy) {
     const int lane = threadIdx.x % 32, part = lane % LANES, row = piece * (GROUPS * ROWS) + lane / LANES;
     const int h = (unsigned)(hv * H) / (unsigned)HV;
     const long long head = (long long)n * HV + hv;
@@ -232,7 +233,7 @@ __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16
     const int own = row + part % ROWS * GROUPS;
     t.v = load_half(qkv + (2 * H + hv) * 128 + own);
     t.a_log = __uint_as_float(load_word(A_log + hv)), t.bias = __uint_as_float(load_word(dt_bias + hv));
-    t.a = load_half(a + head), t.b = load_half(b + head);
+    t.a = load_half(a + n * AP + hv), t.b = load_half(b + n * BP + hv);
     t.out = out + head * 128 + own;
     t.slot = slot;
     t.home = state + slot * SP + (hv * 128 + row) * 128 + part * 4;
@@ -309,7 +310,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, FIT)
 one_wave(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
          const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
          const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV, int S,
-         long long SP, long long QP) {
+         long long SP, long long QP, long long AP, long long BP) {
     const int unit = blockIdx.x * WARPS + threadIdx.x / 32, hv = unit / UNITS;
     if (hv >= HV) return;
     const policy_t policy = evict_first();
@@ -319,7 +320,8 @@ one_wave(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const b
     while (n < B) {
         Tile t;
         order_ahead(state, indices, slot, unit, n, B, HV, SP);
-        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, SP, QP, policy);
+        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, SP, QP, AP, BP,
+              policy);
         n += gridDim.y;
         if (n < B) slot = (int)load_word(indices + n);
         finish(t, policy);

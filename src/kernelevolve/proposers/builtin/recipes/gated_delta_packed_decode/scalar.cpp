@@ -14,7 +14,7 @@
 extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a, const float* b, const float* A_log,
                                          const float* dt_bias, float* state, const int32_t* indices, float* out,
                                          int64_t B, int64_t H, int64_t HV, int64_t K, int64_t V, int64_t S,
-                                         int64_t SP, int64_t QP) {
+                                         int64_t SP, int64_t QP, int64_t AP, int64_t BP) {
     (void)S;
     const float scale = 1.0f / std::sqrt(static_cast<float>(K));
 #pragma omp parallel num_threads(KE_THREADS)
@@ -42,10 +42,10 @@ extern "C" int gated_delta_packed_decode(const float* mixed_qkv, const float* a,
                 q[i] *= q_norm;
                 k[i] *= k_norm;
             }
-            const float x = a[task] + dt_bias[hv];
+            const float x = a[n * AP + hv] + dt_bias[hv];
             const float softplus = x > 20.0f ? x : std::log1p(std::exp(x));
             const float decay = std::exp(-std::exp(A_log[hv]) * softplus);
-            const float beta = 1.0f / (1.0f + std::exp(-b[task]));
+            const float beta = 1.0f / (1.0f + std::exp(-b[n * BP + hv]));
             float* head = state + indices[n] * SP + hv * V * K;
             for (int64_t v = 0; v < V; ++v) {
                 float* row = head + v * K;

@@ -153,7 +153,8 @@ struct Tile {
 // The lanes of a group hold ROWS rows, GROUPS apart, so that a load of the warp takes neighbouring rows.
 __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16* a, const bf16* b, const float* A_log,
                                       const float* dt_bias, float* state, bf16* out, int slot, int n, int hv, int piece,
-                                      int H, int HV, long long SP, long long QP, policy_t policy) {
+                                      int H, int HV, long long SP, long long QP, long long AP, long long BP,
+                                      policy_t policy) {
     const int lane = threadIdx.x % 32, part = lane % LANES, row = piece * (GROUPS * ROWS) + lane / LANES;
     const int h = (unsigned)(hv * H) / (unsigned)HV;
     const long long head = (long long)n * HV + hv;
@@ -166,7 +167,7 @@ __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16
     const int own = row + part % ROWS * GROUPS;
     t.v = load_half(qkv + (2 * H + hv) * 128 + own);
     t.a_log = __uint_as_float(load_word(A_log + hv)), t.bias = __uint_as_float(load_word(dt_bias + hv));
-    t.a = load_half(a + head), t.b = load_half(b + head);
+    t.a = load_half(a + n * AP + hv), t.b = load_half(b + n * BP + hv);
     t.out = out + head * 128 + own;
     t.slot = slot;
     t.home = state + slot * SP + (hv * 128 + row) * 128 + part * 4;
@@ -245,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, (PER_SM * WARPS > MOST 
 stream_tiles(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
              const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
              const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
-             long long SP, long long QP) {
+             long long SP, long long QP, long long AP, long long BP) {
     const policy_t policy = evict_first();
     const Walk w = walk(B * HV * UNITS);
     if (w.n_mine == 0) return;
@@ -256,7 +257,7 @@ stream_tiles(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, con
     const auto get = [&](Tile& t, int i, int slot) {
         const int tile = w.first + i * w.step, head = tile / UNITS, n = head / HV;
         fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, head - n * HV, tile % UNITS, H, HV, SP, QP,
-              policy);
+              AP, BP, policy);
     };
     Tile even, odd;
     int slot = slot_of(0), next_slot = slot_of(1);

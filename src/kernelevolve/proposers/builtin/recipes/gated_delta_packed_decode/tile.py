@@ -10,7 +10,7 @@
 # knob LEAVES = 0 1 2
 # order: 15
 #
-# SP4, QP4: the pitches in fours, so that the compiler knows how rows are aligned.
+# SP4, QP4: these pitches in fours, so that the compiler knows how rows are aligned.
 # Both sums come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
 # LEAVES: what is first to leave the L2: 1 the state as read, 2 as written.
 import triton
@@ -19,7 +19,7 @@ import triton.language as tl
 
 @triton.jit
 def tile(
-    mixed_qkv, a, b, A_log, dt_bias, state, indices, out, B, H, HV, SP4, QP4,
+    mixed_qkv, a, b, A_log, dt_bias, state, indices, out, B, H, HV, SP4, QP4, AP, BP,
     BLOCK_V: tl.constexpr, WIDTH: tl.constexpr, LEAVES: tl.constexpr,
 ):  # fmt: skip
     unit = tl.program_id(0)
@@ -37,8 +37,8 @@ def tile(
         q_bits = tl.load(qkv + h * WIDTH + i)
         k_bits = tl.load(qkv + (H + h) * WIDTH + i)
         v_bits = tl.load(qkv + (2 * H + hv) * WIDTH + row)
-        a_bits = tl.load(a + head)
-        b_bits = tl.load(b + head)
+        a_bits = tl.load(a + n.to(tl.int64) * AP + hv)
+        b_bits = tl.load(b + n.to(tl.int64) * BP + hv)
         bias = tl.load(dt_bias + hv)
         a_log = tl.load(A_log + hv)
         out_at = out + head.to(tl.int64) * WIDTH + row

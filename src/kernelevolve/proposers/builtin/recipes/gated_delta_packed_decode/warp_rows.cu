@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 warp_rows(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const bf16* __restrict__ b,
           const float* __restrict__ A_log, const float* __restrict__ dt_bias, float* state,
           const int* __restrict__ indices, bf16* __restrict__ out, int B, int H, int HV,
-          long long SP, long long QP) {
+          long long SP, long long QP, long long AP, long long BP) {
     const int unit = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     const int hv = unit / UNITS, row = (unit % UNITS * GROUPS + lane / LANES) * ROWS, part = lane % LANES;
     if (hv >= HV) return;
@@ -125,7 +125,7 @@ warp_rows(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
         }
 #endif
         const float a_log = __uint_as_float(load_word(A_log + hv)), bias = __uint_as_float(load_word(dt_bias + hv));
-        const unsigned a_bits = load_half(a + head), b_bits = load_half(b + head);
+        const unsigned a_bits = load_half(a + n * AP + hv), b_bits = load_half(b + n * BP + hv);
         bf16* o = out + head * 128 + row;
         float* s = state + slot * SP + (hv * 128 + row) * 128 + part * 4;
         float4 x[ROWS][VECTORS];
