@@ -80,7 +80,7 @@ def _overhead(line: Roofline, evidence: tuple[Evidence, ...]) -> Diagnosis:
 def _processor(line: Roofline, n_threads: float, evidence: tuple[Evidence, ...]) -> Diagnosis:
     busy = Evidence(name="other_runnable_threads", value=n_threads, unit="threads", threshold=BUSY_THREADS)
     advice = (
-        f"Waiting for the processor, first of all: {n_threads:.2g} other threads were runnable while this was timed, "
+        f"Waiting for the processor, first of all: {n_threads:.1f} other threads were runnable while this was timed, "
         f"and {line.where} takes {about(1 / _share(line))} its memory floor, so measure again on a quiet machine "
         "before changing the kernel."
     )
