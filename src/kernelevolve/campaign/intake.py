@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 from kernelevolve.campaign.journal import Journal
 from kernelevolve.campaign.questions import NOTHING, REPEATS, Question
-from kernelevolve.model.candidate import Candidate
+from kernelevolve.model.candidate import Candidate, oversize
 from kernelevolve.model.events import Answered, Event, Proposed
 from kernelevolve.model.normal import normal_id
-
-MAX_FILES = 64
-MAX_BYTES = 1 << 20
 
 
 def answer_events(
@@ -40,10 +37,5 @@ def answer_events(
 
 def fault_of(candidate: Candidate) -> str:
     """Why a candidate is not even judged; empty: it is."""
-    if len(candidate.files) > MAX_FILES:
-        return f"a candidate of {len(candidate.files)} files was refused, {MAX_FILES} is the most"
-    n_bytes = sum(len(file.text.encode(errors="replace")) + len(file.path) for file in candidate.files)
-    n_bytes += sum(map(len, candidate.flags))
-    if n_bytes > MAX_BYTES:
-        return f"a candidate of {n_bytes} bytes was refused, {MAX_BYTES} is the most"
-    return ""
+    fault = oversize({file.path: file.text for file in candidate.files}, candidate.flags)
+    return f"a candidate was refused: {fault}" if fault else ""

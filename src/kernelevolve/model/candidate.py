@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from kernelevolve.model.task import SourceFile
 from kernelevolve.model.value import Value, canonical_json, sha256_text
+
+MAX_FILES, MAX_BYTES = 64, 1 << 20
 
 
 class Origin(Value):
@@ -48,3 +51,11 @@ class Candidate(Value):
         if len(self.files) == 1:
             return self.files[0].text
         return "\n".join(f"// ---- {file.path}\n{file.text}" for file in self.files)
+
+
+def oversize(files: Mapping[str, str], flags: Iterable[str] = ()) -> str:
+    """Why texts by path are more than a candidate may have, names and flags counted; empty: they are not."""
+    n_bytes = sum(len(text.encode(errors="surrogatepass")) for text in (*files, *files.values(), *flags))
+    if len(files) <= MAX_FILES and n_bytes <= MAX_BYTES:
+        return ""
+    return f"{len(files)} files with {n_bytes} bytes; a candidate has at most {MAX_FILES} files and {MAX_BYTES} bytes"

@@ -29,6 +29,15 @@ SOURCES = {".cpp": "cpp", ".cc": "cpp", ".cu": "cuda", ".py": "python", ".fake":
 """The language a source file is written in, by its suffix."""
 
 
+def runs_on(language: str, platform: str) -> bool:
+    return language in TOOLCHAINS and PLATFORM_OF.get(language, platform) == platform
+
+
+def languages_for(platform: str) -> tuple[str, ...]:
+    """What to offer for this kind of platform: the made-up language runs anywhere and is for the made-up one alone."""
+    return tuple(name for name in TOOLCHAINS if PLATFORM_OF.get(name, "fake") == platform)
+
+
 def make_toolchain(language: str, *, cache: Path) -> Toolchain:
     """The toolchain of a language, keeping its artifacts under `cache`. Raises UnknownNameError."""
     if language not in TOOLCHAINS:

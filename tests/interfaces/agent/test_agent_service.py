@@ -194,7 +194,7 @@ def test_edits_and_patches_start_from_the_parent(agent: Session) -> None:
         ({"files": {"/etc/a.fake": "x"}}, "must be a relative path"),
         ({"files": {"a.cpp": "x"}, "language": "cpp"}, "unknown language on platform fake"),
         ({"files": {"a.fake": "x" * (2**20 + 1)}}, "at most"),
-        ({"files": {f"{n}.fake": "x" for n in range(33)}}, "at most 32 files"),
+        ({"files": {f"{n}.fake": "x" for n in range(65)}}, "at most 64 files"),
         ({"files": {"a.fake": "\ud800"}}, "is not text"),
         ({"files": {"a.fake": "x"}, "ask": 9}, "no question 9"),
         ({"files": {"a.fake": "x"}, "parents": [5]}, "no step 5"),

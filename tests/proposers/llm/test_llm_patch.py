@@ -206,7 +206,7 @@ def test_names_that_leave_the_folder_or_the_language_are_refused(path: str) -> N
         ("``` edit: kernel.cpp\n<<<<<<< SEARCH\na\n=======\nb\n```", "REPLACE' is missing"),
         ("``` file: a.cpp\n\ud800\n```", "half a surrogate"),
         ("``` file: a.cpp\n" + "x" * 2_000_000 + "\n```", "longer than"),
-        ("".join(f"``` file: a{n}.cpp\nx\n```\n" for n in range(40)), "40 files"),
+        ("".join(f"``` file: a{n}.cpp\nx\n```\n" for n in range(65)), "65 files"),
     ],
 )
 def test_answers_that_cannot_be_used_say_why(text: str, message: str) -> None:

@@ -12,7 +12,7 @@ from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.model.job import Job
 from kernelevolve.model.verdict import LaneName, Outcome, Stage, StageReport
-from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS, make_toolchain
+from kernelevolve.toolchains import TOOLCHAINS, make_toolchain, runs_on
 from kernelevolve.toolchains.base import Artifact, BuildFailure
 
 
@@ -29,7 +29,7 @@ class Built:
 def _misplaced(job: Job) -> str | None:
     """A kernel on one machine against baselines on another proves nothing."""
     language, platform = job.candidate.language, job.task.platform
-    if PLATFORM_OF.get(language, platform) == platform:
+    if runs_on(language, platform):
         return None
     return f"a candidate in {language} does not run where this task is timed ({platform})"
 

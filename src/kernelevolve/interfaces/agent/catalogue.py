@@ -10,12 +10,12 @@ from typing import Any
 from kernelevolve.briefs.knowledge import Query, make_knowledge
 from kernelevolve.errors import KernelEvolveError, TaskError
 from kernelevolve.interfaces.agent import shown, shown_tree
-from kernelevolve.interfaces.agent.proposal import languages
 from kernelevolve.interfaces.agent.verbs import KnowledgeVerb
 from kernelevolve.interfaces.wording import printable
 from kernelevolve.model.task import Task
 from kernelevolve.platforms import make_platform
 from kernelevolve.tasks import FORMATS, builtin_names, load_task, make_source
+from kernelevolve.toolchains import languages_for
 from kernelevolve.toolchains.abi import prototype
 
 
@@ -76,7 +76,7 @@ def _summary(path: Path) -> str:
 def platform_list(names: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for name in names:
-        row: dict[str, Any] = {"name": name, "languages": languages(name)}
+        row: dict[str, Any] = {"name": name, "languages": languages_for(name)}
         try:
             found.append({**row, "ready": True, "facts": shown_tree.facts(make_platform(name).facts())})
         except KernelEvolveError as error:
@@ -88,7 +88,7 @@ def contract(task: Task, platform: str) -> dict[str, Any]:
     """What a candidate has to be."""
     return {
         "task": shown.Shown(task).task(),
-        "languages": languages(platform),
+        "languages": languages_for(platform),
         "prototype": prototype(task) if platform == "cpu" else "",
     }
 

@@ -10,13 +10,11 @@ from kernelevolve.errors import UnknownNameError, UsageError
 from kernelevolve.interfaces.agent.unified_diff import apply_diff
 from kernelevolve.interfaces.agent.verbs import Edit, Propose
 from kernelevolve.model.brief import Move, Operator
-from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.candidate import Candidate, Origin, oversize
 from kernelevolve.model.task import SourceFile
 from kernelevolve.model.value import explain
-from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS
+from kernelevolve.toolchains import languages_for
 
-MAX_FILES = 32
-MAX_BYTES = 2**20
 DEFAULT_LANGUAGE = {"cpu": "cpp", "cuda": "cuda", "fake": "fake"}
 BY_PARENTS = (Operator.DRAFT, Operator.MUTATE, Operator.CROSS)
 
@@ -28,13 +26,6 @@ def move_of(parents: tuple[int, ...], *, asked: Move | None = None) -> Move:
     return Move(operator=BY_PARENTS[len(parents)], parents=parents, reason="the agent's choice")
 
 
-def languages(platform: str) -> list[str]:
-    """What a candidate for this platform may be written in."""
-    if platform == "fake":
-        return ["fake"]
-    return [name for name in TOOLCHAINS if PLATFORM_OF.get(name) == platform]
-
-
 def read_proposal(given: Propose, *, platform: str, parent: Candidate | None) -> Candidate:
     """Raises UsageError; the message says what to change."""
     ways = [name for name in ("files", "edits", "patch") if getattr(given, name)]
@@ -44,8 +35,8 @@ def read_proposal(given: Propose, *, platform: str, parent: Candidate | None) ->
         raise UsageError(f"give one of files, edits and patch, or parents with other flags; there was {told}")
     files = given.files if given.files else _changed(given, parent)
     language = given.language or (parent.language if parent else DEFAULT_LANGUAGE[platform])
-    if language not in languages(platform):
-        raise UnknownNameError(f"language on platform {platform}", language, languages(platform))
+    if language not in languages_for(platform):
+        raise UnknownNameError(f"language on platform {platform}", language, languages_for(platform))
     _check_size(files)
     flags = given.flags if given.flags is not None else parent.flags if parent and not given.files else ()
     try:
@@ -83,11 +74,8 @@ def _edited(files: dict[str, str], edits: tuple[Edit, ...]) -> dict[str, str]:
 
 
 def _check_size(files: Mapping[str, str]) -> None:
-    n_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in files.values())
-    if len(files) > MAX_FILES or n_bytes > MAX_BYTES:
-        raise UsageError(
-            f"{len(files)} files with {n_bytes} bytes; a candidate has at most {MAX_FILES} files and {MAX_BYTES} bytes"
-        )
+    if fault := oversize(files):
+        raise UsageError(fault)
     for path, text in files.items():
         try:
             text.encode()

@@ -14,14 +14,14 @@ from pydantic import Field, ValidationError
 
 from kernelevolve.errors import RecordError
 from kernelevolve.model.brief import Brief
-from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.candidate import MAX_BYTES, MAX_FILES, Candidate, Origin
 from kernelevolve.model.task import SourceFile
 from kernelevolve.model.value import Value, explain
 from kernelevolve.proposers.command.unified import apply_patch
 from kernelevolve.toolchains import TOOLCHAINS
 
 DESCRIPTION, PATCH, USAGE = "candidate.toml", "proposal.patch", "usage.toml"
-MAX_FILES, MAX_BYTES, MAX_DEPTH = 64, 2**20, 8
+MAX_DEPTH = 8
 T = TypeVar("T", bound=Value)
 
 

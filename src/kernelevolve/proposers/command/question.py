@@ -6,8 +6,8 @@ from pathlib import Path
 
 from kernelevolve.errors import RecordError
 from kernelevolve.model.brief import Brief
-from kernelevolve.model.candidate import Candidate
-from kernelevolve.proposers.command.handin import DESCRIPTION, MAX_BYTES, MAX_FILES, PATCH, USAGE
+from kernelevolve.model.candidate import MAX_BYTES, MAX_FILES, Candidate
+from kernelevolve.proposers.command.handin import DESCRIPTION, PATCH, USAGE
 
 BRIEF, ANSWER, TEMPORARY = "BRIEF.md", "ANSWER", "tmp"
 

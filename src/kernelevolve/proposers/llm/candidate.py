@@ -7,15 +7,13 @@ from importlib import import_module
 from typing import cast
 
 from kernelevolve.model.brief import Brief
-from kernelevolve.model.candidate import Candidate, Origin
+from kernelevolve.model.candidate import Candidate, Origin, oversize
 from kernelevolve.model.task import SourceFile
 from kernelevolve.proposers.llm.answer import Answer, Block
 from kernelevolve.proposers.llm.base import AnswerError, PatchError
 from kernelevolve.proposers.llm.patch import apply_edits
-from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS
+from kernelevolve.toolchains import TOOLCHAINS, languages_for, runs_on
 
-MAX_FILES = 32
-MAX_BYTES = 1 << 20
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
@@ -33,8 +31,8 @@ def candidate_from(answer: Answer, *, brief: Brief, origin: Origin) -> Candidate
         _change(files, block)
     language = _language(answer, brief, base.language if base is not None and changes else "", tuple(files))
     _check_names(tuple(files), language)
-    if sum(len(text.encode(errors="replace")) for text in files.values()) > MAX_BYTES:
-        raise AnswerError(f"the files together are larger than {MAX_BYTES} bytes")
+    if fault := oversize(files):
+        raise AnswerError(fault)
     flags = answer.flags if answer.flags is not None else base.flags if base is not None and changes else ()
     return Candidate(
         language=language,
@@ -50,11 +48,6 @@ def suffixes_of(language: str) -> tuple[str, ...]:
     return cast(tuple[str, ...], getattr(import_module(module), name).suffixes)
 
 
-def languages_for(platform: str) -> tuple[str, ...]:
-    """What a candidate for this kind of platform may be written in; the made-up language is for tests that ask it."""
-    return tuple(name for name in TOOLCHAINS if PLATFORM_OF.get(name, platform) == platform)
-
-
 def _change(files: dict[str, str], block: Block) -> None:
     if block.kind == "file":
         files[block.path] = block.text
@@ -68,25 +61,23 @@ def _change(files: dict[str, str], block: Block) -> None:
 
 
 def _language(answer: Answer, brief: Brief, inherited: str, paths: tuple[str, ...]) -> str:
-    allowed = languages_for(brief.task.platform)
+    platform = brief.task.platform
+    allowed = ", ".join(languages_for(platform))
     named = answer.language or inherited
     if named:
-        if named not in allowed:
-            raise AnswerError(f"language '{named}' does not run on {brief.task.platform}; these do: {_listed(allowed)}")
+        if not runs_on(named, platform):
+            raise AnswerError(f"language '{named}' does not run on {platform}; these do: {allowed}")
         return named
-    fitting = [name for name in allowed if paths and all(path.endswith(suffixes_of(name)) for path in paths)]
+    may = [name for name in TOOLCHAINS if runs_on(name, platform)]
+    fitting = [name for name in may if paths and all(path.endswith(suffixes_of(name)) for path in paths)]
     if len(fitting) == 1:
         return fitting[0]
-    raise AnswerError(f"the answer has no line 'language: NAME' with one of {_listed(allowed)}")
-
-
-def _listed(languages: tuple[str, ...]) -> str:
-    return ", ".join(name for name in languages if name != "fake")
+    raise AnswerError(f"the answer has no line 'language: NAME' with one of {allowed}")
 
 
 def _check_names(paths: tuple[str, ...], language: str) -> None:
-    if not 1 <= len(paths) <= MAX_FILES:
-        raise AnswerError(f"{len(paths)} files; a candidate has 1 to {MAX_FILES}")
+    if not paths:
+        raise AnswerError("no files are left; a candidate has at least one")
     suffixes = suffixes_of(language)
     for path in paths:
         if len(path) > 120 or not all(_PART.fullmatch(part) for part in path.split("/")):
