@@ -63,7 +63,7 @@ CUDA_RULES: dict[str, Rule] = {
     "gpu_early_return": word(r"^ +if \(i >= .*\) return;"),
     "gpu_fast_math": word(r"__expf|__fdividef|__logf"),
     "gpu_flags": lambda candidate: bool(candidate.flags),
-    "gpu_input_written": word(r"^ +state\[\w+\] = "),
+    "gpu_input_written": word(r"^ +state\[[^\]]+\] = "),
     "gpu_nan_inf_constants": word(r"0x7f[8cf]0*|0xff80*|\bINFINITY\b|\bNAN\b"),
     "gpu_recursion": recursion,
     "gpu_tile_sizes": word(r"\bTILE = \d+"),
