@@ -48,7 +48,7 @@ worker() {
         [ $((until - SECONDS)) -lt 25 ] && echo "== no time for ${campaigns[number]}" && continue
         read -ra words <<< "${campaigns[number]}"
         started=$SECONDS
-        timeout $((until - SECONDS)) "$python" -m kernelevolve.interfaces.cli.main run "${words[0]}" --platform cuda \
+        limited -m kernelevolve.interfaces.cli.main run "${words[0]}" --platform cuda \
             --max-seconds 10 --max-candidates 24 --drafts 8 "${words[@]:1}" --store "$store" >> "$store.log" 2>&1
         echo "== ${campaigns[number]}: exit code $? after $((SECONDS - started)) s on GPU $1" | tee -a "$store.log"
         [ "${words[0]}" = "$decode" ] && exported "$store"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from package_samples import campaign
+from package_samples import campaign, imported
 
 from kernelevolve.evaluation.compare import compare
 from kernelevolve.evaluation.tensors import tensor_bytes
@@ -24,16 +22,7 @@ SPECIAL = (0.0, float("inf"), float("nan"), 65519.0, 65521.0)
 def own(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     folder = tmp_path_factory.mktemp("own") / "row_mix"
     export_package([campaign("")], folder)
-    return check_of(folder)
-
-
-def check_of(folder: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"own_check_{abs(hash(folder))}", folder / "test_row_mix.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported(folder, "test_row_mix")
 
 
 def passes(own: ModuleType, got: torch.Tensor, wanted: torch.Tensor, rule: Rule) -> bool:

@@ -192,9 +192,8 @@ class Bench:
     def layout(self, shape: Shape) -> tuple[Layout, int]:
         """Layout and number of timed slots for a shape; one more slot is used for warming up."""
         stock = self.stock(shape)
-        varies = any(axis.role in ("input", "output") for axis in self.task.axes)
-        draws = [stock[index] for index in range(VARYING_DRAWS if varies else 1)]
-        layout = joint_layout(draws, margin=SIZE_MARGIN if varies else 1.0)
+        draws = [stock[index] for index in range(VARYING_DRAWS if self.task.varies else 1)]
+        layout = joint_layout(draws, margin=SIZE_MARGIN if self.task.varies else 1.0)
         if self._device is not None:
             return layout, max(2, min(MAX_SLOTS, -(-COLD_FACTOR * self._device.l2_bytes // layout.n_bytes)))
         return layout, max(1, min(MAX_SLOTS, REFRESH_BYTES // max(layout.n_bytes, 1)))

@@ -44,7 +44,7 @@ def compiled(reference: Callable[..., Any], task: Task, *, tag: str, mode: str |
         )  # fmt: skip
         twin.__kwdefaults__ = reference.__kwdefaults__
         reference = twin
-    dynamic = True if _varies(task) else None if numbers else False
+    dynamic = True if task.varies else None if numbers else False
     made: Callable[..., Any] = torch.compile(reference, dynamic=dynamic, mode=mode)
     return made
 
@@ -52,10 +52,6 @@ def compiled(reference: Callable[..., Any], task: Task, *, tag: str, mode: str |
 EAGER, TF32 = "eager", "+tf32"
 COMPILED = {"compile": None, "compile-max-autotune": "max-autotune-no-cudagraphs"}
 """Baselines that torch.compile makes, and its mode for each. Graphs are captured for all sides alike, elsewhere."""
-
-
-def _varies(task: Task) -> bool:
-    return any(axis.role in ("input", "output") for axis in task.axes)
 
 
 class Server:
@@ -79,7 +75,7 @@ class Server:
         self._ranges[int(words[0])] = (int(words[1]), int(words[2]))
         found, sizes = self._plan.named(words, self._bytes)
         arguments = {spec.name: found[spec.name] for spec in self._task.inputs}
-        self._shapes[int(words[0])] = () if _varies(self._task) else tuple(sizes.values())
+        self._shapes[int(words[0])] = () if self._task.varies else tuple(sizes.values())
         self._slots[int(words[0])] = arguments | self._module.sizes_for(self._module.reference, sizes)
 
     def choose(self, name: str) -> None:

@@ -24,9 +24,10 @@ def claim_baselines(task: Task) -> tuple[str, ...]:
     if task.platform != "cuda":
         return ()
     narrower = ("eager+tf32", "compile+tf32") if task.dtype == "float32" and task.rule.kind != "bitwise" else ()
-    return ("compile-max-autotune", *narrower)
+    return (TUNED, *narrower)
 
 
+TUNED = "compile-max-autotune"
 FAR_BEHIND = 8.0
 
 
@@ -39,11 +40,11 @@ def not_worth_tuning(confirmed: Iterable[Timing]) -> dict[str, str]:
     for shape in shapes:
         by_name = {one.baseline: one.baseline_us for one in shape.comparisons}
         if "compile" not in by_name:
-            return {"compile-max-autotune": "torch.compile does not run this operator"}
+            return {TUNED: "torch.compile does not run this operator"}
         ratios.append(by_name["compile"] / min(by_name.values()))
     if not ratios or min(ratios) < FAR_BEHIND:
         return {}
-    return {"compile-max-autotune": f"torch.compile was at least {min(ratios):.0f} times slower than the fastest"}
+    return {TUNED: f"torch.compile was at least {min(ratios):.0f} times slower than the fastest"}
 
 
 class Preparation(Value):

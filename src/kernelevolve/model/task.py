@@ -195,6 +195,11 @@ class Task(Value):
         return next(axis for axis in self.axes if axis.name == name)
 
     @property
+    def varies(self) -> bool:
+        """Whether some size depends on what the inputs hold, not on the shape alone."""
+        return any(axis.role in ("input", "output") for axis in self.axes)
+
+    @property
     def pitched(self) -> tuple[TensorSpec, ...]:
         """The inputs whose rows may lie further apart than they are long."""
         return tuple(spec for spec in self.inputs if spec.pitch)
