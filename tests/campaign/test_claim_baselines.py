@@ -13,7 +13,7 @@ from tests.campaign.parts import QUICK, CountingFarm, ListProposer, judge_by_num
 HARDER = "compile-max-autotune"
 
 
-def sealed_job(times_us: dict[str, float]) -> Job:
+def sealed_job(times_us: dict[str, float], left_out: dict[str, str] | None = None) -> Job:
     """Of a campaign on a GPU whose finalists were measured beside baselines of these times."""
 
     def judge(job: Job) -> Verdict:
@@ -33,7 +33,7 @@ def sealed_job(times_us: dict[str, float]) -> Job:
             for name, us in times_us.items()
         )
         shapes = (shape.model_copy(update={"comparisons": compared}),)
-        timing = verdict.timing.model_copy(update={"shapes": shapes})
+        timing = verdict.timing.model_copy(update={"shapes": shapes, "left_out": left_out or {}})
         return verdict.model_copy(update={"task_id": job.task.content_id, "timing": timing})
 
     store, farm = MemoryStore(), CountingFarm(judge)
@@ -57,6 +57,10 @@ def test_what_was_far_behind_is_not_tuned_and_the_claim_says_so() -> None:
 
 
 def test_what_does_not_run_is_not_tuned() -> None:
-    job = sealed_job({"vllm": 7.0, "eager": 900.0})
+    job = sealed_job({"vllm": 7.0, "eager": 900.0}, left_out={"compile": "BackendCompilerFailed"})
     assert HARDER not in job.baselines
     assert "does not run" in job.left_out[HARDER]
+
+
+def test_what_nobody_asked_for_says_nothing() -> None:
+    assert HARDER in sealed_job({"eager": 900.0}).baselines
