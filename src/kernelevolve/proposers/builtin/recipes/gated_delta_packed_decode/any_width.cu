@@ -75,7 +75,7 @@ __device__ __forceinline__ void rows(const Gates& g, const float* q, const float
                 float* at = s + (long long)row * K + i;
                 float y[WIDTH];
 #pragma unroll
-                for (int w = 0; w < WIDTH; ++w) y[w] = fmaf(push, k[i + w], g.decay * x[r][j][w]);
+                for (int w = 0; w < WIDTH; ++w) y[w] = fmaf(g.decay, x[r][j][w], push * k[i + w]);
                 if (WIDTH == 4)
                     *reinterpret_cast<float4*>(at) = make_float4(y[0], y[1 % WIDTH], y[2 % WIDTH], y[3 % WIDTH]);
                 else

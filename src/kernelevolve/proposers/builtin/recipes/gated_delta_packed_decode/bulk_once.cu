@@ -107,6 +107,12 @@ __device__ __forceinline__ float first_above_20(float x, float otherwise) {
     asm("{ .reg .pred p; setp.gt.f32 p, %1, 0f41A00000; selp.f32 %0, %1, %2, p; }" : "=f"(y) : "f"(x), "f"(otherwise));
     return y;
 }
+// Rounded as a division is, without its branch: one step of Newton's. x >= 1; of infinity it is 0.
+__device__ __forceinline__ float reciprocal(float x) {
+    x = fminf(x, 3.0e38f);
+    const float y = __fdividef(1.0f, x);
+    return fmaf(y, fmaf(-x, y, 1.0f), y);
+}
 __device__ __forceinline__ float dot(float4 a, float4 b) {
     return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, a.w * b.w)));
 }
@@ -217,7 +223,7 @@ bulk_once(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
     const float gate = a_value + bias, e = expf(gate), more = 1.0f + e;
     const float softplus = first_above_20(gate, logf(more) + __fdividef(e - (more - 1.0f), more));
     const float decay = expf(-expf(a_log) * softplus);
-    const float beta = __fdividef(1.0f, 1.0f + expf(-b_value));
+    const float beta = reciprocal(1.0f + expf(-b_value));
     const float seen_by = decay * k_norm, kept = decay * q_norm, pushed = kq * k_norm * q_norm;
     // The first phase, parity 0. Nothing here is negative, which the assembler cannot know: so it works out all of the
     // gates before the wait, not where it finds room behind it.
@@ -241,8 +247,8 @@ bulk_once(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
         for (int r = 0; r < GO; ++r) {
             const float push = __shfl_sync(0xffffffffu, own_push, r);
             float4 y = x[r];
-            y.x = fmaf(push, k.x, decay * y.x), y.y = fmaf(push, k.y, decay * y.y);
-            y.z = fmaf(push, k.z, decay * y.z), y.w = fmaf(push, k.w, decay * y.w);
+            y.x = fmaf(decay, y.x, push * k.x), y.y = fmaf(decay, y.y, push * k.y);
+            y.z = fmaf(decay, y.z, push * k.z), y.w = fmaf(decay, y.w, push * k.w);
 #if BULK_STORE
             *reinterpret_cast<float4*>(rows + (from + r) * 128 + lane * 4) = y;
 #else

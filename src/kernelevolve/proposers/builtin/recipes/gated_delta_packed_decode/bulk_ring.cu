@@ -173,8 +173,8 @@ bulk_ring(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
                     float4 y = x[r][j];
-                    y.x = fmaf(push, g.k[j].x, g.decay * y.x), y.y = fmaf(push, g.k[j].y, g.decay * y.y);
-                    y.z = fmaf(push, g.k[j].z, g.decay * y.z), y.w = fmaf(push, g.k[j].w, g.decay * y.w);
+                    y.x = fmaf(g.decay, y.x, push * g.k[j].x), y.y = fmaf(g.decay, y.y, push * g.k[j].y);
+                    y.z = fmaf(g.decay, y.z, push * g.k[j].z), y.w = fmaf(g.decay, y.w, push * g.k[j].w);
 #if BULK_STORE
                     *reinterpret_cast<float4*>(x_at + r * 128 + j * 32) = y;
 #else

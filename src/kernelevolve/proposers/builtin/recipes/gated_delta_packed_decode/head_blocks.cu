@@ -90,6 +90,12 @@ __device__ __forceinline__ bf16 narrow(float x) {
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
     return bits;
 }
+// Rounded as a division is, without its branch: one step of Newton's. x >= 1; of infinity it is 0.
+__device__ __forceinline__ float reciprocal(float x) {
+    x = fminf(x, 3.0e38f);
+    const float y = __fdividef(1.0f, x);
+    return fmaf(y, fmaf(-x, y, 1.0f), y);
+}
 __device__ __forceinline__ float dot(float4 a, float4 b) {
     return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, a.w * b.w)));
 }
@@ -141,7 +147,7 @@ __device__ __forceinline__ Gates gates_of(const Small& t, float4& q, float4& k) 
     const float gate = wide(t.a) + __uint_as_float(t.bias);
     const float softplus = gate > 20.0f ? gate : log1pf(expf(gate));
     g.decay = expf(-expf(__uint_as_float(t.a_log)) * softplus);
-    g.beta = __fdividef(1.0f, 1.0f + expf(-wide(t.b)));
+    g.beta = reciprocal(1.0f + expf(-wide(t.b)));
     return g;
 }
 __device__ __forceinline__ void fetch(Rows& t, const float* home, int slot) {
@@ -159,8 +165,8 @@ __device__ __forceinline__ float finish(Rows& t, float* home, float v, float4 q,
     for (int r = 0; r < ROWS; ++r) {
         const float push = __shfl_sync(0xffffffffu, u, r);
         float4 y = t.x[r];
-        y.x = fmaf(push, k.x, g.decay * y.x), y.y = fmaf(push, k.y, g.decay * y.y);
-        y.z = fmaf(push, k.z, g.decay * y.z), y.w = fmaf(push, k.w, g.decay * y.w);
+        y.x = fmaf(g.decay, y.x, push * k.x), y.y = fmaf(g.decay, y.y, push * k.y);
+        y.z = fmaf(g.decay, y.z, push * k.z), y.w = fmaf(g.decay, y.w, push * k.w);
         store_state(home + r * 128, y);
     }
     return fmaf(u, g.kq, g.decay * answer);

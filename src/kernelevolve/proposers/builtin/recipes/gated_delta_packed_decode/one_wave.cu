@@ -8,84 +8,39 @@
 // knob LANES = 16 32
 // knob ROWS = 8 4 2
 // knob WARPS = 4 8 2 1
-// knob LOAD = 2 3
-// knob STORE = 2 1 3
 // knob INDEX = 1 2 0
 // knob TIGHT = 1
-// knob AHEAD = 0 512 2048 8192
-// knob PARTS = 1 2 4
 // knob SORT = 0 4
-// knob SPARE = 0 6 12 24 36 72
 // order: 18
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
 // TIGHT: the compiler keeps to as many registers as let half of a multiprocessor's be state: 16 warps of 8 KB.
-// LOAD 3, STORE 3: first to leave the L2. INDEX 1: slot numbers through the L1, so that not every warp asks the L2;
-// 2: everything but the state. AHEAD: each warp also orders, for the L2, the tile that lies so many KiB further on: many
-// more bytes are on their way than registers could take. PARTS: a tile's rows are finished in so many goes, each stored
-// while the next ones are still on their way. SPARE: KiB of shared memory that a block takes and leaves alone: fewer
-// blocks on a multiprocessor, and what is under way lies closer together in memory. SORT: sequences, up to 32 times so
-// many, are taken in the order of their slots.
+// INDEX 1: slot numbers through the L1, so that not every warp asks the L2; 2: everything but the state. SORT: sequences,
+// up to 32 times so many, are taken in the order of their slots.
 
 #define GROUPS (32 / LANES)
 #define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
 #define UNITS (128 / (GROUPS * ROWS)) /* tiles of a head */
 #define STATE (ROWS * VECTORS * 4)     /* registers of a lane */
-#define TILE_BYTES (GROUPS * ROWS * 512)
-#define GO (ROWS > PARTS ? ROWS / PARTS : 1) /* rows of a lane that are finished together */
 #if TIGHT
 #define FIT (STATE * WARPS > 512 ? 1 : STATE >= 64 ? 1024 / (STATE * WARPS) : 20 / WARPS)
 #else
 #define FIT 1
 #endif
 
-#if LOAD == 1
-#define LD "ld.global.cs.v4.f32"
-#elif LOAD == 2
-#define LD "ld.global.L1::no_allocate.v4.f32"
-#elif LOAD == 3
-#define LD "ld.global.L1::no_allocate.L2::cache_hint.v4.f32"
-#else
-#define LD "ld.global.v4.f32"
-#endif
-#if STORE == 1
-#define ST "st.global.cs.v4.f32"
-#elif STORE == 2
-#define ST "st.global.L1::no_allocate.v4.f32"
-#elif STORE == 3
-#define ST "st.global.L1::no_allocate.L2::cache_hint.v4.f32"
-#else
-#define ST "st.global.v4.f32"
-#endif
-#if LOAD == 3
-#define LD_HINT ", %6"
-#else
-#define LD_HINT ""
-#endif
-#if STORE == 3
-#define ST_HINT ", %5"
-#else
-#define ST_HINT ""
-#endif
-
 typedef unsigned short bf16;
-typedef unsigned long long policy_t;
 
-__device__ __forceinline__ policy_t evict_first() {
-    policy_t policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
 // A predicate, not a branch: a branch would end the block in which the loads can be put in order.
-__device__ __forceinline__ float4 load_state(const float* p, int slot, policy_t policy) {
+__device__ __forceinline__ float4 load_state(const float* p, int slot) {
     float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
-    asm volatile("{ .reg .pred p;\n setp.ge.s32 p, %5, 0;\n @p " LD " {%0, %1, %2, %3}, [%4]" LD_HINT "; }"
+    asm volatile("{ .reg .pred p;\n setp.ge.s32 p, %5, 0;\n @p ld.global.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4]; }"
                  : "+f"(x.x), "+f"(x.y), "+f"(x.z), "+f"(x.w)
-                 : "l"(p), "r"(slot), "l"(policy));
+                 : "l"(p), "r"(slot));
     return x;
 }
-__device__ __forceinline__ void store_state(float* p, float4 x, policy_t policy) {
-    asm volatile(ST " [%0], {%1, %2, %3, %4}" ST_HINT ";" ::"l"(p), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "l"(policy)
+__device__ __forceinline__ void store_state(float* p, float4 x) {
+    asm volatile("st.global.L1::no_allocate.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(x.x), "f"(x.y), "f"(x.z),
+                 "f"(x.w)
                  : "memory");
 }
 // All warps want the same few numbers. Through the L1 cache they ask the L2 once per multiprocessor, not once per warp.
@@ -165,6 +120,12 @@ __device__ __forceinline__ float first_above_20(float x, float otherwise) {
     asm("{ .reg .pred p; setp.gt.f32 p, %1, 0f41A00000; selp.f32 %0, %1, %2, p; }" : "=f"(y) : "f"(x), "f"(otherwise));
     return y;
 }
+// Rounded as a division is, without its branch: one step of Newton's. x >= 1; of infinity it is 0.
+__device__ __forceinline__ float reciprocal(float x) {
+    x = fminf(x, 3.0e38f);
+    const float y = __fdividef(1.0f, x);
+    return fmaf(y, fmaf(-x, y, 1.0f), y);
+}
 __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
     return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
 }
@@ -173,11 +134,11 @@ __device__ __forceinline__ float total(float x) {  // over the lanes of a row
     for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
 }
-// Sums GO values over the lanes of a group; each lane is left with that of row part % GO. Handing over half of
-// the rows at every step takes GO - 1 exchanges where summing row by row takes GO * log2(LANES).
+// Sums ROWS values over the lanes of a group; each lane is left with that of row part % ROWS. Handing over half of
+// the rows at every step takes ROWS - 1 exchanges where summing row by row takes ROWS * log2(LANES).
 __device__ __forceinline__ float total_of_own_row(float* s, int part) {
 #pragma unroll
-    for (int half = GO / 2; half > 0; half /= 2) {
+    for (int half = ROWS / 2; half > 0; half /= 2) {
         const bool upper = part & half;
 #pragma unroll
         for (int i = 0; i < half; ++i) {
@@ -187,7 +148,7 @@ __device__ __forceinline__ float total_of_own_row(float* s, int part) {
     }
     float x = s[0];
 #pragma unroll
-    for (int step = GO; step < LANES; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+    for (int step = ROWS; step < LANES; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
 }
 
@@ -201,26 +162,10 @@ struct Tile {
     float4 x[ROWS][VECTORS];
 };
 
-// One instruction of one lane. What is ordered is the state of another warp's tile; nothing waits for it.
-__device__ __forceinline__ void order_ahead(const float* state, const int* indices, int slot, long long unit, int n,
-                                            int B, int HV, long long SP) {
-#if AHEAD
-    const long long next = (long long)n * HV * UNITS + unit + AHEAD * 1024LL / TILE_BYTES;
-    const int next_n = (int)(next / (HV * UNITS));
-    if (next_n >= B || threadIdx.x % 32) return;
-    const int next_slot = next_n == n ? slot : load_index(indices + next_n);
-    if (next_slot < 0) return;
-    const long long piece = next - (long long)next_n * HV * UNITS;
-    const float* tile = state + next_slot * SP + piece * (TILE_BYTES / 4);
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(tile), "n"(TILE_BYTES) : "memory");
-#endif
-}
-
 // The lanes of a group hold ROWS rows, GROUPS apart, so that a load of the warp takes neighbouring rows.
 __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16* a, const bf16* b, const float* A_log,
                                       const float* dt_bias, float* state, bf16* out, int slot, int n, int hv, int piece,
-                                      int H, int HV, long long SP, long long QP, long long AP, long long BP,
-                                      policy_t policy) {
+                                      int H, int HV, long long SP, long long QP, long long AP, long long BP) {
     const int lane = threadIdx.x % 32, part = lane % LANES, row = piece * (GROUPS * ROWS) + lane / LANES;
     const int h = (unsigned)(hv * H) / (unsigned)HV;
     const long long head = (long long)n * HV + hv;
@@ -241,11 +186,11 @@ __device__ __forceinline__ void fetch(Tile& t, const bf16* mixed_qkv, const bf16
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int j = 0; j < VECTORS; ++j)
-            t.x[r][j] = load_state(t.home + r * GROUPS * 128 + j * LANES * 4, slot, policy);
+            t.x[r][j] = load_state(t.home + r * GROUPS * 128 + j * LANES * 4, slot);
 }
 
 // Without branches, log1pf has one: so that all of the gate is worked out while the state is on its way.
-__device__ __forceinline__ void finish(Tile& t, policy_t policy) {
+__device__ __forceinline__ void finish(Tile& t) {
     const int part = threadIdx.x % LANES;
     float4 q[VECTORS], k[VECTORS];
     float qq = 0.0f, kk = 0.0f, kq = 0.0f;
@@ -261,7 +206,7 @@ __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
     const float log1p_e = logf(more) + __fdividef(e - (more - 1.0f), more);
     const float softplus = first_above_20(gate, log1p_e);
     float decay = expf(-expf(t.a_log) * softplus);
-    float beta = __fdividef(1.0f, 1.0f + expf(-wide(t.b)));
+    float beta = reciprocal(1.0f + expf(-wide(t.b)));
     float seen_by = decay * k_norm, kept = decay * q_norm, pushed = kq * k_norm * q_norm;
     asm volatile("" : "+f"(decay), "+f"(beta), "+f"(seen_by), "+f"(kept), "+f"(pushed), "+f"(k_norm));
     if (t.slot < 0) {  // what follows waits for the state: all that is above is done by then
@@ -269,39 +214,26 @@ __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
         return;
     }
 
-    float own_answer = 0.0f, zero = 0.0f;
+    float sk[ROWS], sq[ROWS];
 #pragma unroll
-    for (int from = 0; from < ROWS; from += GO) {
-        float sk[GO], sq[GO];
+    for (int r = 0; r < ROWS; ++r) {
+        sk[r] = sq[r] = 0.0f;
 #pragma unroll
-        for (int r = 0; r < GO; ++r) {
-            sk[r] = sq[r] = zero;
+        for (int j = 0; j < VECTORS; ++j) sk[r] = dot(t.x[r][j], k[j], sk[r]), sq[r] = dot(t.x[r][j], q[j], sq[r]);
+    }
+    const float seen = total_of_own_row(sk, part), answer = total_of_own_row(sq, part);
+    const float u = beta * (wide(t.v) - seen_by * seen), own_push = u * k_norm;
+    const float own_answer = fmaf(u, pushed, kept * answer);
 #pragma unroll
-            for (int j = 0; j < VECTORS; ++j)
-                sk[r] = dot(t.x[from + r][j], k[j], sk[r]), sq[r] = dot(t.x[from + r][j], q[j], sq[r]);
+    for (int r = 0; r < ROWS; ++r) {
+        const float push = __shfl_sync(0xffffffffu, own_push, r, LANES);
+#pragma unroll
+        for (int j = 0; j < VECTORS; ++j) {
+            float4 y = t.x[r][j];
+            y.x = fmaf(decay, y.x, push * k[j].x), y.y = fmaf(decay, y.y, push * k[j].y);
+            y.z = fmaf(decay, y.z, push * k[j].z), y.w = fmaf(decay, y.w, push * k[j].w);
+            store_state(t.home + r * GROUPS * 128 + j * LANES * 4, y);
         }
-        // A lane's own row is part % ROWS; in this go it looks after row from + part % GO.
-        const float v = GO == ROWS ? wide(t.v) : __shfl_sync(0xffffffffu, wide(t.v), from + part % GO, LANES);
-        const float seen = total_of_own_row(sk, part), answer = total_of_own_row(sq, part);
-        const float u = beta * (v - seen_by * seen), own_push = u * k_norm;
-        if (GO == ROWS || part % ROWS / GO == from / GO)
-            own_answer = fmaf(u, pushed, kept * answer);
-#pragma unroll
-        for (int r = 0; r < GO; ++r) {
-            const float push = __shfl_sync(0xffffffffu, own_push, r, LANES);
-#pragma unroll
-            for (int j = 0; j < VECTORS; ++j) {
-                float4 y = t.x[from + r][j];
-                y.x = fmaf(push, k[j].x, decay * y.x), y.y = fmaf(push, k[j].y, decay * y.y);
-                y.z = fmaf(push, k[j].z, decay * y.z), y.w = fmaf(push, k[j].w, decay * y.w);
-                store_state(t.home + (from + r) * GROUPS * 128 + j * LANES * 4, y, policy);
-                if (GO < ROWS) zero = fminf(fabsf(y.w), 0.0f);
-            }
-        }
-        // Never entered. A loop is an end for the assembler's reordering: it would put the arithmetic of the next rows,
-        // which waits for them, before the stores of these.
-        if (from + GO < ROWS)
-            while (zero > 0.0f) asm volatile("nanosleep.u32 20;" ::: "memory");
     }
     if (part < ROWS) *t.out = narrow(own_answer);
 }
@@ -313,17 +245,14 @@ one_wave(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const b
          long long SP, long long QP, long long AP, long long BP) {
     const int unit = blockIdx.x * WARPS + threadIdx.x / 32, hv = unit / UNITS;
     if (hv >= HV) return;
-    const policy_t policy = evict_first();
     if (blockIdx.y >= B) return;
     int n, slot;
     in_order(indices, blockIdx.y, B, S, n, slot);  // first of all: the state waits for it
     while (n < B) {
         Tile t;
-        order_ahead(state, indices, slot, unit, n, B, HV, SP);
-        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, SP, QP, AP, BP,
-              policy);
+        fetch(t, mixed_qkv, a, b, A_log, dt_bias, state, out, slot, n, hv, unit % UNITS, H, HV, SP, QP, AP, BP);
         n += gridDim.y;
         if (n < B) slot = (int)load_word(indices + n);
-        finish(t, policy);
+        finish(t);
     }
 }

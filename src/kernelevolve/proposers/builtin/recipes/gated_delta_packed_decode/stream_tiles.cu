@@ -114,6 +114,12 @@ __device__ __forceinline__ float first_above_20(float x, float otherwise) {
     asm("{ .reg .pred p; setp.gt.f32 p, %1, 0f41A00000; selp.f32 %0, %1, %2, p; }" : "=f"(y) : "f"(x), "f"(otherwise));
     return y;
 }
+// Rounded as a division is, without its branch: one step of Newton's. x >= 1; of infinity it is 0.
+__device__ __forceinline__ float reciprocal(float x) {
+    x = fminf(x, 3.0e38f);
+    const float y = __fdividef(1.0f, x);
+    return fmaf(y, fmaf(-x, y, 1.0f), y);
+}
 __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
     return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
 }
@@ -199,7 +205,7 @@ __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
     const float log1p_e = logf(more) + __fdividef(e - (more - 1.0f), more);
     const float softplus = first_above_20(gate, log1p_e);
     const float decay = expf(-expf(t.a_log) * softplus);
-    const float beta = __fdividef(1.0f, 1.0f + expf(-wide(t.b)));
+    const float beta = reciprocal(1.0f + expf(-wide(t.b)));
 
     float sk[ROWS], sq[ROWS];
 #pragma unroll
@@ -216,8 +222,8 @@ __device__ __forceinline__ void finish(Tile& t, policy_t policy) {
 #pragma unroll
         for (int j = 0; j < VECTORS; ++j) {
             float4 y = t.x[r][j];
-            y.x = fmaf(push, k[j].x, decay * y.x), y.y = fmaf(push, k[j].y, decay * y.y);
-            y.z = fmaf(push, k[j].z, decay * y.z), y.w = fmaf(push, k[j].w, decay * y.w);
+            y.x = fmaf(decay, y.x, push * k[j].x), y.y = fmaf(decay, y.y, push * k[j].y);
+            y.z = fmaf(decay, y.z, push * k[j].z), y.w = fmaf(decay, y.w, push * k[j].w);
             store_state(t.home + r * GROUPS * 128 + j * LANES * 4, y, policy);
         }
     }

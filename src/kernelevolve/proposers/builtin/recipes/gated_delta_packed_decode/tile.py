@@ -62,7 +62,7 @@ def tile(
             seen = tl.sum(s * k[None, :], 1)
             answer = tl.sum(s * q[None, :], 1)
             u = beta * (v_bits.to(tl.float32) - decay * seen)
-            s = decay * s + u[:, None] * k[None, :]
+            s = tl.fma(s, decay, u[:, None] * k[None, :])  # rounded once at the state's size
             if LEAVES == 2:
                 tl.store(state_at, s, eviction_policy="evict_first")
             else:

@@ -85,6 +85,12 @@ __device__ __forceinline__ bf16 narrow(float x) {
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
     return bits;
 }
+// Rounded as a division is, without its branch: one step of Newton's. x >= 1; of infinity it is 0.
+__device__ __forceinline__ float reciprocal(float x) {
+    x = fminf(x, 3.0e38f);
+    const float y = __fdividef(1.0f, x);
+    return fmaf(y, fmaf(-x, y, 1.0f), y);
+}
 __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
     return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
 }
@@ -152,7 +158,7 @@ warp_rows(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
         const float gate = wide(a_bits) + bias;
         const float softplus = gate > 20.0f ? gate : log1pf(expf(gate));
         const float decay = expf(-expf(a_log) * softplus);
-        const float beta = __fdividef(1.0f, 1.0f + expf(-wide(b_bits)));
+        const float beta = reciprocal(1.0f + expf(-wide(b_bits)));
         const float k_seen = decay * k_norm, q_seen = decay * q_norm, agree = kq * k_norm * q_norm;
 
         float sk[ROWS], sq[ROWS], answer[ROWS];
@@ -170,8 +176,8 @@ warp_rows(const bf16* __restrict__ mixed_qkv, const bf16* __restrict__ a, const 
 #pragma unroll
             for (int j = 0; j < VECTORS; ++j) {
                 float4 y = x[r][j];
-                y.x = fmaf(push, k[j].x, decay * y.x), y.y = fmaf(push, k[j].y, decay * y.y);
-                y.z = fmaf(push, k[j].z, decay * y.z), y.w = fmaf(push, k[j].w, decay * y.w);
+                y.x = fmaf(decay, y.x, push * k[j].x), y.y = fmaf(decay, y.y, push * k[j].y);
+                y.z = fmaf(decay, y.z, push * k[j].z), y.w = fmaf(decay, y.w, push * k[j].w);
                 store_state(s + r * 128 + j * LANES * 4, y);
             }
             answer[r] = fmaf(u, agree, q_seen * sq[r]);
