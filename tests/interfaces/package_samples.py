@@ -130,7 +130,7 @@ GPU_FACTS = PlatformFacts(name="cuda", kind="cuda", model="Imaginary GPU", n_cor
 
 def campaign(
     where: str = "", *, cuda: bool = False, slower: tuple[Shape, ...] = (), name: str = "", task: Task = TASK,
-    cpp: str = CPP,
+    cpp: str = CPP, python: dict[str, str] | None = None,
 ) -> Record:  # fmt: skip
     """A campaign for a part of the domain; its winner was measured on the shapes of that part, and on `slower` lost
     to the reference."""
@@ -138,8 +138,9 @@ def campaign(
     part = narrowed(whole, Where.parse(where))
     mark = where or "any"
     texts = {"kernel.cu": CUDA.format(mark=mark), "launch.toml": PLAN} if cuda else {"k.cpp": cpp.format(mark=mark)}
+    texts = python or texts
     candidate = Candidate(
-        language="cuda" if cuda else "cpp",
+        language="python" if python else "cuda" if cuda else "cpp",
         files=tuple(SourceFile(path=path, text=text) for path, text in texts.items()),
         origin=Origin(proposer="test"),
     )

@@ -25,6 +25,8 @@ def kernel_files(winner: Winner, folder: str, *, cache: Path) -> tuple[Files, di
     common = {"key": winner.key, "candidate_id": winner.row.candidate.id, "rule": winner.rule, "folder": folder}
     if winner.row.candidate.language == "cpp":
         files, data = _cpp(winner)
+    elif winner.row.candidate.language == "python":
+        files, data = _python(winner)
     else:
         files, data = _device(winner, cache)
     return {f"{folder}{name}": content for name, content in files.items()}, {**common, **data}
@@ -42,13 +44,22 @@ def _cpp(winner: Winner) -> tuple[Files, dict[str, Any]]:
     return texts, {"backend": "cpp", "sources": sources, "flags": [*BASE_FLAGS, *candidate.flags]}
 
 
+def _python(winner: Winner) -> tuple[Files, dict[str, Any]]:
+    """A single file becomes kernel.py; several keep their names, which they import each other by, inside kernel/."""
+    files = winner.row.candidate.files
+    texts: Files = (
+        {"kernel.py": files[0].text} if len(files) == 1 else {f"kernel/{one.path}": one.text for one in files}
+    )
+    return texts, {"backend": "python", "modules": list(texts), "entry": winner.task.entry}
+
+
 def _device(winner: Winner, cache: Path) -> tuple[Files, dict[str, Any]]:
     """Machine code and plan, as every language of the device lane builds them; the sources are there to be read."""
     candidate, step = winner.row.candidate, winner.row.step
     toolchain = make_toolchain(candidate.language, cache=cache) if candidate.language in TOOLCHAINS else None
     if toolchain is None or toolchain.lane != "device_code":
         raise UsageError(
-            f"step {step} is language '{candidate.language}'; only cpp kernels and device code can be exported"
+            f"step {step} is language '{candidate.language}'; only cpp, python and device code can be exported"
         )
     artifact = toolchain.build(winner.task, candidate, timeout_s=BUILD_TIMEOUT_S)
     if isinstance(artifact, BuildFailure):

@@ -32,6 +32,11 @@ from kernelevolve.toolchains.cache import default_cache
 BASELINES = "baselines.py"
 RUNTIME = Path(__file__).with_name("runtime")
 """Plain modules that import nothing of kernelevolve; every package takes a copy along."""
+CONTENTS = {
+    "cpp": "kernel, prototype (ke_abi.h), plain-array entry (ke_shim.cpp)", "python": "kernel",
+    "cubin": "plan.json, machine code and source",
+}  # fmt: skip
+"""What of a kernel lies in a package."""
 
 
 def export_kernel(record: Record, folder: Path, *, step: int | None = None) -> list[Path]:
@@ -165,11 +170,26 @@ def _rendered(found: Sequence[Winner], task: Task, spec: dict[str, Any]) -> File
         "claim": [line for winner in found for line in _claim_lines(winner)], "rule": rule_text(task.rule),
         "rules": _rule_lines(found), "pitched": [one for one in spec["inputs"] if "pitch" in one],
         "facts": facts_rows(found[0].record.opened.facts), "cuda": spec["device"] == "cuda",
+        "what": _what(spec), "backends": _backends(spec), "contents": CONTENTS,
         "n_threads": found[0].record.opened.settings.n_threads,
         "data_dependent": any(axis.role == "output" for axis in task.axes),
     }  # fmt: skip
     names = {f"{task.entry}.py": "wrapper.py.j2", f"test_{task.entry}.py": "test.py.j2", "README.md": "readme.md.j2"}
     return {name: environment.get_template(template).render(values) for name, template in names.items()}
+
+
+def _backends(spec: dict[str, Any]) -> list[str]:
+    return sorted({kernel["backend"] for kernel in spec["kernels"]})
+
+
+def _what(spec: dict[str, Any]) -> str:
+    """What the page is about, in a few words: `A C++ kernel for the CPU`."""
+    backends, several = _backends(spec), len(spec["kernels"]) > 1
+    word = {"cpp": "C++", "python": "Python"}.get(backends[0], "") if len(backends) == 1 else ""
+    kernels = " ".join(part for part in ("" if several else "a", word, "kernels" if several else "kernel") if part)
+    chips = sorted({kernel["architecture"] for kernel in spec["kernels"] if kernel["backend"] == "cubin"})
+    chip = f"an NVIDIA GPU{f' ({chips[0]})' if chips else ''}" if spec["device"] == "cuda" else "the CPU"
+    return f"{kernels[0].upper()}{kernels[1:]} for {chip}"
 
 
 def _rule_lines(found: Sequence[Winner]) -> list[str]:

@@ -17,11 +17,12 @@ import torch
 
 from .cpp import CppKernel
 from .cuda import CudaKernel
+from .python import PythonKernel
 from .sizes import Dims, Expression, Rule, Unfit, pitch
 
 MAX_PLANS = 1024
 """Shapes remembered per thread."""
-BACKENDS: dict[str, Callable[..., Kernel]] = {"cpp": CppKernel, "cubin": CudaKernel}
+BACKENDS: dict[str, Callable[..., Kernel]] = {"cpp": CppKernel, "cubin": CudaKernel, "python": PythonKernel}
 _N_MODES: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
