@@ -25,6 +25,7 @@ from kernelevolve.evaluation.bench import Bench  # noqa: E402
 from kernelevolve.evaluation.compare import relative_l2  # noqa: E402
 from kernelevolve.evaluation.defences import ALL, Defences  # noqa: E402
 from kernelevolve.evaluation.judge import Judge  # noqa: E402
+from kernelevolve.evaluation.lane import Lane  # noqa: E402
 from kernelevolve.evaluation.launch import make_launch  # noqa: E402
 from kernelevolve.evaluation.stages.check import drifts  # noqa: E402
 from kernelevolve.evaluation.tensors import tensor_bytes  # noqa: E402
@@ -45,9 +46,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--variants", type=int, default=2, help="kinds of input in the rollout, of the task's list")
     parser.add_argument("--only", default="", help="part of it: rollout or far")
+    parser.add_argument("--campaigns", nargs="*", default=[""], help="those whose ids end so; all")
     options = parser.parse_args()
     store = open_store(options.store)
     records = [load_record(store, row.id) for row in store.campaigns()]
+    records = [r for r in records if r.campaign_id.endswith(tuple(options.campaigns))]
     records = [r for r in records if r.opened.task.name == "gated_delta_packed_decode" and r.leader is not None]
     found: dict[str, list[Any]] = {"rollout": [], "far": []}
     if options.only in ("", "far"):
@@ -109,7 +112,7 @@ def loaded(bench: Bench, record, level: str):
     from kernelevolve.evaluation.stages.build import build
 
     job = Job(task=bench.task, candidate=record.leader.candidate, level=level, secret="rollout")
-    built = build(job, cache=default_cache(), lane=None)
+    built = build(job, cache=default_cache(), lane=Lane())
     launch = make_launch(record.leader.candidate.language, built.artifact, bench.task)
     bench.arena(level)
     return bench.runners("g++").take().given(launch, Limits(call_s=30.0))

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelevolve.briefs.parts import effect
-from kernelevolve.briefs.query import LANGUAGES_OF
 from kernelevolve.briefs.render import MIN_TOKENS, render
 from kernelevolve.briefs.sections import SECTIONS
 from kernelevolve.briefs.task_parts import NOTES
@@ -16,9 +15,9 @@ from kernelevolve.briefs.tokens import count
 from kernelevolve.campaign.remembering import Counts
 from kernelevolve.errors import UsageError
 from kernelevolve.model.brief import Brief, Lesson, Memory, Move, Operator, Snippet
-from kernelevolve.model.task import Rule, SourceFile
+from kernelevolve.model.task import Objective, Rule, SourceFile
 from kernelevolve.tasks import load_task
-from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS
+from kernelevolve.toolchains import PLATFORMS, TOOLCHAINS, languages_for
 from tests.briefs.trees import GOLDEN, cpu_campaign, golden_cases, mutate, rendered
 
 BOTH = mutate(4, Memory.BOTH)
@@ -274,11 +273,37 @@ def test_the_page_shows_the_order_of_sections() -> None:
 
 
 def test_every_language_has_a_contract() -> None:
-    for platform, languages in LANGUAGES_OF.items():
-        for language in languages:
-            assert PLATFORM_OF.get(language, platform) == platform
-            assert (NOTES / f"{language}.md").is_file()
-    assert {name for names in LANGUAGES_OF.values() for name in names} == set(TOOLCHAINS)
+    assert all((NOTES / f"{language}.md").is_file() for language in TOOLCHAINS)
+    others = {path.stem for path in NOTES.glob("*.md")} - set(TOOLCHAINS)
+    assert others == {"python_cuda"}, "a language's contract, or that of one on a platform"
+    assert all(platform in PLATFORMS[language] for language, platform in (name.split("_") for name in others))
+
+
+def test_python_on_a_gpu_is_told_another_contract() -> None:
+    wish = Move(operator=Operator.DRAFT, language="python")
+    on_gpu, on_cpu = (golden_cases()[name].model_copy(update={"move": wish}) for name in ("gpu_draft", "draft"))
+    gpu, cpu = (rendered(brief).text for brief in (on_gpu, on_cpu))
+    assert gpu.count("Language `python`") == cpu.count("Language `python`") == 1
+    for words in ("CUDA graph", "_compile_kernel", "below about 50 us", "`.item()`", "No network", "in place"):
+        assert words in gpu, words
+        assert words not in cpu or words == "in place", words
+    assert "def double(x, out, N):" in gpu
+    assert "Names for the plan" not in gpu, "there is none"
+    device = on_gpu.task.model_copy(update={"objective": Objective(clock="device", cache="cold")})
+    timed = rendered(on_gpu.model_copy(update={"task": device})).text
+    assert "What is timed: each call from outside, with caches emptied before each call; of device code" in timed
+    others = on_gpu.model_copy(update={"task": device, "move": Move(operator=Operator.DRAFT)})
+    assert "What is timed: the device's own time, with caches emptied before each call." in rendered(others).text
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda", "fake"])
+def test_a_brief_names_every_language_of_its_platform(platform: str) -> None:
+    brief = golden_cases()["draft"]
+    brief = brief.model_copy(update={"task": brief.task.model_copy(update={"platform": platform})})
+    ids, text = rendered(brief).ids, rendered(brief).text
+    others = text.partition("Other languages that are taken: ")[2].partition(".")[0].split(", ")
+    explained = [name.removeprefix("answer:") for name in ids if name.startswith("answer:") and name != "answer:others"]
+    assert (*explained, *filter(None, others)) == languages_for(platform)
 
 
 def test_rows_that_may_lie_apart_are_told() -> None:

@@ -182,6 +182,7 @@ def golden_cases() -> dict[str, Brief]:
     briefs["wrong"] = failed_campaign().brief(mutate(1))
     gpu = gpu_campaign()
     briefs["gpu"] = gpu.brief(mutate(1))
+    briefs["gpu_python"] = gpu.brief(Move(operator=Operator.DRAFT, language="python", memory=Memory.CLEAN))
     briefs["gpu_draft"] = gpu.brief(Move(operator=Operator.DRAFT, memory=Memory.CLEAN))
     return briefs
 

@@ -47,6 +47,12 @@ class InProcess:
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
         return
 
+    def ready(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        return
+
+    def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
+        raise NotImplementedError
+
     def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
         for slot in slots:
             at = self.bound[slot].offsets

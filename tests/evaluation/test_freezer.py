@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -33,7 +35,7 @@ def ask(process: subprocess.Popen[str]) -> str:
 def test_a_background_thread_makes_no_progress_outside_windows(child: subprocess.Popen[str]) -> None:
     freezer = Freezer(child.pid)
     ask(child)
-    freezer.freeze()
+    freezer.halt()
     first = int(freezer.window(lambda: ask(child)).reply)
     time.sleep(0.3)
     second = int(freezer.window(lambda: ask(child)).reply)
@@ -47,7 +49,7 @@ def test_a_background_thread_makes_no_progress_outside_windows(child: subprocess
 def test_a_window_accounts_for_processor_time(child: subprocess.Popen[str]) -> None:
     freezer = Freezer(child.pid)
     ask(child)
-    freezer.freeze()
+    freezer.halt()
 
     def wait() -> str:
         time.sleep(0.1)
@@ -63,13 +65,73 @@ def test_a_window_accounts_for_processor_time(child: subprocess.Popen[str]) -> N
 
 def test_the_end_of_the_process_is_noticed(child: subprocess.Popen[str]) -> None:
     freezer = Freezer(child.pid)
-    freezer.freeze()
+    freezer.halt()
     child.kill()
     child.wait()
     with pytest.raises(Gone):
-        freezer.freeze()
+        freezer.halt()
     with pytest.raises(Gone):
         freezer.window(lambda: "")
+
+
+FAMILY = """
+import mmap, os, sys, threading
+memory = mmap.mmap(-1, 4096)
+
+def count(at):
+    n = 0
+    while True:
+        n += 1
+        memory[8 * at : 8 * at + 8] = n.to_bytes(8, "little")
+
+def start(at):
+    if os.fork() == 0:
+        if at == 1 and os.fork() != 0:
+            os._exit(0)
+        count(at)
+
+thread = threading.Thread(target=start, args=(0,))
+thread.start()
+thread.join()
+start(1)
+for line in sys.stdin:
+    print(*(int.from_bytes(memory[8 * at : 8 * at + 8], "little") for at in range(2)), flush=True)
+"""
+INIT = """
+import ctypes, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # who loses its parent becomes this one's child, as in a namespace
+subprocess.run([sys.executable, "-c", sys.argv[1]])
+"""
+
+
+def test_whoever_a_process_started_stands_still_with_it() -> None:
+    """A child of a thread that has ended, and a child of a child that has."""
+    command = [sys.executable, "-c", INIT, FAMILY]
+    init = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )  # fmt: skip
+
+    def counts(line: str) -> tuple[int, ...]:
+        return tuple(int(word) for word in line.split())
+
+    try:
+        while 0 in counts(ask(init)):
+            time.sleep(0.01)
+        pid = grandchild(init.pid, 1)
+        assert pid is not None
+        freezer = Freezer(pid, whole=True)
+        freezer.halt()
+        first = counts(freezer.window(lambda: ask(init)).reply)
+        time.sleep(0.5)
+        second = counts(freezer.window(lambda: ask(init)).reply)
+        freezer.wake()
+        time.sleep(0.5)
+        third = counts(ask(init))
+        for before, still, after in zip(first, second, third, strict=True):
+            assert still - before < (after - still) / 2, (first, second, third)
+    finally:
+        os.killpg(init.pid, signal.SIGKILL)
+        init.wait()
 
 
 def test_grandchild_follows_the_only_children() -> None:

@@ -54,3 +54,11 @@ def test_two_builds_overlap() -> None:
     for thread in threads:
         thread.join(5)
     assert not both.broken
+
+
+def test_a_devices_own_clock_waits_for_no_compiler() -> None:
+    lane = Lane()
+    with lane.building(), lane.timing(alone=False):
+        pass
+    with lane.timing(alone=False), lane.building():
+        pass

@@ -23,7 +23,8 @@ class Clock:
     """A side whose calls take what `seconds` says for the n-th of them."""
 
     n_calls = 1
-    on_device = False
+    n_draws = 2
+    on_device = outside = False
 
     def __init__(self, seconds: Callable[[int], float], name: str = "side") -> None:
         self._seconds = seconds

@@ -8,12 +8,12 @@ import pytest
 
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.task import SourceFile
-from kernelevolve.selftest.corpus import ON_GPU, Entry, default_root, honest
+from kernelevolve.selftest.corpus import DEVICE_CODE, ON_GPU, Entry, default_root, honest
 from kernelevolve.tasks import load_task
 from kernelevolve.toolchains import make_toolchain
 from tests.honest.naive_rules_cuda import CUDA_RULES
 
-ON_DEVICE = [entry for entry in honest(default_root()) if entry.lane in ON_GPU]
+ON_DEVICE = [entry for entry in honest(default_root()) if entry.lane in DEVICE_CODE]
 PLAIN = """extern "C" __global__ void copy(const float* x, float* y, long long N) {
     const long long i = blockIdx.x * 256LL + threadIdx.x;
     if (i < N) y[i] = x[i];

@@ -38,6 +38,17 @@ def test_a_python_file_is_a_candidate(tmp_path: Path) -> None:
     assert (found.language, found.files[0].path) == ("python", "mine.py")
 
 
+def test_a_module_beside_a_plan_has_to_be_named(tmp_path: Path) -> None:
+    """Device code in .py has a plan beside it; a module may lie there, too."""
+    files = folder(tmp_path, "a.py", "kernel.py", "launch.toml", "part.cuh")
+    with pytest.raises(UsageError, match="python for a module"):
+        read_candidate(files)
+    found = read_candidate(files, language="python")
+    assert (found.language, [file.path for file in found.files]) == ("python", ["kernel.py", "a.py"])
+    found = read_candidate(files, language="triton")
+    assert (found.language, [file.path for file in found.files]) == ("triton", ["kernel.py", "a.py", "launch.toml"])
+
+
 def test_two_languages_are_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="one language"):
         read_candidate(folder(tmp_path, "a.cpp", "b.cu"))

@@ -31,8 +31,17 @@ def test_every_language_is_listed_with_what_is_missing(capsys: pytest.CaptureFix
     rows = json.loads(capsys.readouterr().out)["toolchains"]
     assert [row["language"] for row in rows] == list(TOOLCHAINS)
     assert all(row["ready"] is (row["problem"] == "") for row in rows)
+    host = {row["language"]: row["platforms"] for row in rows if row["lane"] == "host"}
+    assert host == {"python": ["cpu", "cuda"]}
+    assert {row["language"] for row in rows if not row["platforms"]} == {"fake"}, "anywhere"
     assert main(["toolchain", "list"]) == 0
     assert "triton" in capsys.readouterr().out
+
+
+def test_a_module_is_not_built_ahead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "kernel.py").write_text("def row_sum(x, y, R, C):\n    y.copy_(x.sum(1))\n")
+    assert main(["build", TASK, str(tmp_path / "kernel.py"), "--out", str(tmp_path / "out")]) == 3
+    assert "python has no device code to compile ahead; for device code in .py say" in capsys.readouterr().out
 
 
 def test_what_cannot_be_installed_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,19 @@ def test_without_a_gpu_doctor_says_so_and_nothing_is_measured(tmp_path: Path) ->
     with pytest.raises(MachineError, match="NVIDIA"):
         platform.facts()
     assert make_platform("cuda").kind == "cuda"
+
+
+def test_doctor_says_what_a_module_needs_around_it(tmp_path: Path) -> None:
+    checks = {check.name: check for check in CudaPlatform(cache=tmp_path).checks()}
+    assert {"torch", "namespaces", "landlock", "jit"} <= set(checks)
+    for name in ("namespaces", "landlock", "jit"):
+        assert bool(checks[name].fix) is not checks[name].ok
+        assert "Python modules" in checks[name].detail + checks[name].fix or checks[name].ok
+    code = "import sys; from kernelevolve.platforms.cuda import CudaPlatform; CudaPlatform().checks(); " + (
+        "print('torch' in sys.modules)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert finished.stdout.strip() == "False"
 
 
 def test_code_is_compiled_for_the_very_generation() -> None:

@@ -19,10 +19,11 @@ from kernelevolve.search.islands import IslandsPolicy
 from kernelevolve.search.mcts import MctsPolicy, statistics
 from kernelevolve.search.moves import Moves
 from kernelevolve.search.portfolio import PortfolioPolicy
-from kernelevolve.search.stagnation import escape
+from kernelevolve.search.stagnation import escape, other_language
 from kernelevolve.search.tree import Tree
 from kernelevolve.testing.policy_trees import open_questions
 from kernelevolve.testing.samples import sample_candidate, sample_judged, sample_opened, sample_proposed
+from kernelevolve.toolchains import languages_for
 
 DRAFT = Move(operator=Operator.DRAFT)
 
@@ -200,6 +201,20 @@ def test_ways_out_of_a_stall_take_turns() -> None:
         (Operator.DRAFT, "", ()),
     ]
     assert [move.memory for move in kinds] == [*[Memory.CLEAN] * 3, Memory.FUSE, Memory.CLEAN]
+
+
+def test_on_a_gpu_another_language_may_be_host_code() -> None:
+    tree = grow((0, 4.0), languages="ab", recipes="pq")
+    assert tree.opened is not None
+    opened = tree.opened.model_copy(update={"facts": tree.opened.facts.model_copy(update={"kind": "cuda"})})
+    seen, tree = [], Tree([opened])
+    for step in range(1, 8):
+        moves = Moves(tree, "greedy")
+        assert other_language(tree, moves)
+        seen.append(moves.taken[0].language)
+        tree.append(sample_proposed(step, candidate=sample_candidate(step).model_copy(update={"language": seen[-1]})))
+        tree.append(sample_judged(step, outcome=Outcome.WRONG))
+    assert sorted(seen) == sorted(languages_for("cuda"))
 
 
 def test_a_way_out_that_is_closed_gives_its_turn_to_the_next() -> None:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from kernelevolve.briefs.knowledge.base import Query
 from kernelevolve.model.brief import Brief
 from kernelevolve.model.verdict import Outcome
-
-LANGUAGES_OF = {
-    "cpu": ("cpp", "python"),
-    "cuda": ("cuda", "triton", "gluon", "tlx", "cutedsl", "cutile"),
-    "fake": ("fake",),
-}
-"""Of a platform, the one to write in unless something else is wished first."""
+from kernelevolve.toolchains import languages_for
 
 
 def languages_of(brief: Brief) -> tuple[str, ...]:
@@ -20,7 +14,7 @@ def languages_of(brief: Brief) -> tuple[str, ...]:
     if brief.move.language:
         return (brief.move.language,)
     found = tuple(dict.fromkeys(parent.candidate.language for parent in brief.parents))
-    platform = LANGUAGES_OF.get(brief.task.platform, ())
+    platform = languages_for(brief.task.platform)
     return found or platform[: 2 if brief.task.platform == "cuda" else 1]
 
 

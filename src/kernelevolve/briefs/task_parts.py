@@ -7,9 +7,10 @@ from pathlib import Path
 
 from kernelevolve.briefs.fences import fence, inline
 from kernelevolve.briefs.parts import Part
-from kernelevolve.briefs.query import LANGUAGES_OF, languages_of
+from kernelevolve.briefs.query import languages_of
 from kernelevolve.model.brief import Brief, Operator
 from kernelevolve.model.task import FLOAT_DTYPES, Axis, Rule, Task, TensorSpec
+from kernelevolve.toolchains import languages_for
 from kernelevolve.toolchains.abi import is_scalar, parameter_names, prototype
 
 NOTES = Path(__file__).parent / "languages"
@@ -29,14 +30,15 @@ ASKS = {
 
 def answer_parts(brief: Brief) -> list[Part]:
     languages = languages_of(brief)
-    parts = [Part(id=f"answer:{name}", text=_answer(brief.task, name)) for name in languages if _note(name)]
-    if others := [name for name in LANGUAGES_OF.get(brief.task.platform, ()) if name not in languages]:
+    known = [name for name in languages if _note(name, brief.task.platform)]
+    parts = [Part(id=f"answer:{name}", text=_answer(brief.task, name)) for name in known]
+    if others := [name for name in languages_for(brief.task.platform) if name not in languages]:
         parts.append(Part(id="answer:others", text=f"Other languages that are taken: {', '.join(others)}."))
     return parts
 
 
 def _answer(task: Task, language: str) -> str:
-    note, names = _note(language), ", ".join(parameter_names(task))
+    note, names = _note(language, task.platform), ", ".join(parameter_names(task))
     if language == "cpp":
         declared = f'extern "C" {prototype(task)};'
         return f"{note}\n\n{fence(declared, 'cpp')}"
@@ -46,10 +48,15 @@ def _answer(task: Task, language: str) -> str:
 
 
 @cache
-def _note(language: str) -> str:
-    """Empty for a language that has none; a language is one plain word, never a path."""
-    path = NOTES / f"{language}.md"
-    return path.read_text("utf-8").strip() if language.isalnum() and path.is_file() else ""
+def _note(language: str, platform: str) -> str:
+    """Of the language on this platform where that differs. Empty for a language that has none; a language is one plain
+    word, never a path, and so is a platform."""
+    if not (language.isalnum() and platform.isalnum()):
+        return ""
+    for path in (NOTES / f"{language}_{platform}.md", NOTES / f"{language}.md"):
+        if path.is_file():
+            return path.read_text("utf-8").strip()
+    return ""
 
 
 def task_parts(brief: Brief) -> list[Part]:
@@ -69,13 +76,21 @@ def task_parts(brief: Brief) -> list[Part]:
             f"Also over {task.rollout.steps} steps that carry {inline(task.rollout.state)}: the relative error (L2) "
             f"stays within {task.rollout.relative_l2:g}."
         )
-    cold = "with caches emptied before each call" if task.objective.cache == "cold" else "with inputs in cache"
-    clock = "the device's own time" if task.objective.clock == "device" else "the whole call"
-    lines.append(f"What is timed: {clock}, {cold}.")
+    lines.append(f"What is timed: {_timed(brief)}.")
     parts = [Part(id="task", text="\n".join(lines))]
     if task.summary:
         parts.append(Part(id="summary", text=f"In its author's words:\n\n{fence(task.summary, 'text')}"))
     return parts
+
+
+def _timed(brief: Brief) -> str:
+    """Of host code nothing is believed that a device's clock would need."""
+    objective = brief.task.objective
+    cold = "with caches emptied before each call" if objective.cache == "cold" else "with inputs in cache"
+    if objective.clock == "device" and languages_of(brief)[:1] == ("python",):
+        return f"each call from outside, {cold}; of device code the device's own time"
+    clock = "the device's own time" if objective.clock == "device" else "the whole call"
+    return f"{clock}, {cold}"
 
 
 def reference_parts(brief: Brief) -> list[Part]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 
-from kernelevolve.errors import TaskError
+from kernelevolve.errors import MachineError, TaskError
 from kernelevolve.evaluation.arena import Arena, Layout
 from kernelevolve.evaluation.channel import Caller
 from kernelevolve.evaluation.cuda_runner import CudaRunner, cuda_runner_binary
@@ -24,7 +25,9 @@ from kernelevolve.evaluation.device import CudaDevice, Device
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.device_side import DeviceSide
 from kernelevolve.evaluation.draws import Distribution, Draw, distributions, joint_layout, make_draw, small_shapes
+from kernelevolve.evaluation.fault import StrangeWork
 from kernelevolve.evaluation.looking import AnyArena
+from kernelevolve.evaluation.outside_side import OutsideSide, Snapshot, n_decoys
 from kernelevolve.evaluation.pitches import Gaps
 from kernelevolve.evaluation.reference import BaselineFailed, ReferenceServer
 from kernelevolve.evaluation.side import Side, nothing
@@ -50,6 +53,9 @@ COLD_FACTOR = 5
 """Slots of a device's arena hold this many times what its cache holds, where more than two are not enough."""
 COMPILE_TIMEOUT_S = 300.0
 NOTE_CHARACTERS = 200
+BUSY_DEVICE = "somebody else uses this GPU, so nothing can be timed on it from outside"
+SETTLE_LOOKS, N_LOOKS, LOOK_PAUSE_S = 60, 20, 0.05
+"""Watches until the device is quiet after a process has gone, then those that must all find it quiet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +89,9 @@ class Bench:
         self._stocks: dict[str, Stock] = {}
         self._reference: ReferenceServer | None = None
         self._arena: AnyArena | None = None
-        self._sides: dict[tuple[str, str], Side] = {}
+        self._sides: dict[tuple[str, str, bool], Side] = {}
+        self._snapshot: Snapshot | None = None
+        self._empty_s: dict[str, float] = {}
         self.baseline_notes: dict[str, str] = {}
         self._rolled: list[Rolled] | None = None
         self._fastest: dict[str, str] = {}
@@ -203,15 +211,17 @@ class Bench:
         sizes = [self.layout(shape) for shape in self.shapes(level)]
         return max((layout.n_bytes * (n_slots + 1) for layout, n_slots in sizes), default=0)
 
-    def baseline(self, name: str, shape: Shape, level: str) -> Side | None:
+    def baseline(self, name: str, shape: Shape, level: str, *, outside: bool = False) -> Side | None:
         """A baseline's side for a shape, warmed up and calibrated; None when it cannot run this task."""
-        key = (name, str(sorted(shape.items())))
+        key = (name, str(sorted(shape.items())), outside)
         if key in self._sides:
             return self._sides[key]
         if name in self.baseline_notes:
             return None
         server, arena = self._server(level)
-        side = self.side(name, server, arena, shape, trusted=True, before=lambda: server.choose(name))
+        side = self.side(
+            name, server, arena, shape, trusted=True, before=lambda: server.choose(name), outside=outside
+        )  # fmt: skip
         try:
             side.calibrate(self.feed(shape), timeout_s=COMPILE_TIMEOUT_S)
         except BaselineFailed as error:
@@ -224,15 +234,61 @@ class Bench:
 
     def side(
         self, name: str, caller: Caller, arena: AnyArena, shape: Shape, *, trusted: bool = False,
-        before: Callable[[], None] = nothing,
+        before: Callable[[], None] = nothing, outside: bool = False,
     ) -> Side:  # fmt: skip
-        """Whoever is compared on a shape, not calibrated yet."""
+        """Whoever is compared on a shape, not calibrated yet. `outside`: host code on a device, by another clock."""
         layout, n_slots = self.layout(shape)
         given: dict[str, Any] = {
             "name": name, "caller": caller, "arena": arena, "task": self.task, "layout": layout, "n_slots": n_slots,
             "n_threads": self.n_threads, "trusted": trusted, "defences": self.defences, "before": before,
         }  # fmt: skip
-        return DeviceSide(device=self._device, **given) if self._device is not None else Side(**given)
+        if self._device is None:
+            return Side(**given)
+        if not outside:
+            return DeviceSide(device=self._device, **given)
+        assert isinstance(arena, DeviceArena)
+        given |= {
+            "device": self._device, "snapshot": self._snapshot_of(arena),
+            "n_slots": min(n_slots, n_decoys(layout.n_bytes)),
+        }  # fmt: skip
+        return OutsideSide(empty_s=self._empty_trip_s(shape, given), **given)
+
+    def _snapshot_of(self, arena: DeviceArena) -> Snapshot:
+        """One for all sides of an arena."""
+        if self._snapshot is None:
+            self._snapshot = Snapshot(arena)
+        return self._snapshot
+
+    def _empty_trip_s(self, shape: Shape, given: dict[str, Any]) -> float:
+        """What the outside clock shows where no call is made: of the baselines' own process, since nothing that a
+        candidate's says counts. Measured once per arena and shape."""
+        key = str(sorted(shape.items()))
+        if key not in self._empty_s:
+            server = self._reference_on(given["arena"])
+            side = OutsideSide(**{**given, "name": "nothing", "caller": server, "trusted": True, "before": nothing})
+            self._empty_s[key] = side.empty(self.feed(shape), timeout_s=COMPILE_TIMEOUT_S)
+        return self._empty_s[key]
+
+    def is_quiet(self) -> bool:
+        """Whether the device works for the judge alone, with no candidate's process there. One that has just gone may
+        still be cleared away."""
+        assert self._device is not None
+        for _ in range(SETTLE_LOOKS):
+            if self._sees_nothing():
+                break
+            time.sleep(LOOK_PAUSE_S)
+        return all(self._sees_nothing() for _ in range(N_LOOKS))
+
+    def _sees_nothing(self) -> bool:
+        assert self._device is not None
+        with self._device.watched() as watch:
+            pass
+        return watch.n_gaps == 0
+
+    def settle(self) -> None:
+        """What was written to a device's memory is there: another process' work does not wait for the judge's."""
+        if self._device is not None:
+            self._device.synchronize()
 
     def arms(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The baselines asked for, and those the task brings along."""
@@ -247,10 +303,11 @@ class Bench:
             self._spares = Spares(lambda: CudaRunner(binary=binary, arena=arena, objective=self.task.objective))
         return self._spares
 
-    def fastest(self, names: tuple[str, ...], shape: Shape, level: str) -> Side | None:
-        """The baseline that is hardest to beat on a shape; timed once and remembered."""
-        sides = [side for name in self.arms(names) if (side := self.baseline(name, shape, level)) is not None]
-        key = str(sorted(shape.items()))
+    def fastest(self, names: tuple[str, ...], shape: Shape, level: str, *, outside: bool = False) -> Side | None:
+        """The baseline that is hardest to beat on a shape; timed once and remembered, for each clock."""
+        found = [self.baseline(name, shape, level, outside=outside) for name in self.arms(names)]
+        sides = [side for side in found if side is not None]
+        key = f"{sorted(shape.items())}{' outside' * outside}"
         if len(sides) > 1 and key not in self._fastest:
             rng = random.Random(1)
             draws = [self.stock(shape)[0]]
@@ -270,6 +327,22 @@ class Bench:
                 if side is not None:
                     self.stock(shape)[READY_PAIRS * side.n_calls]
 
+    def prepare_outside(self, level: str, baselines: tuple[str, ...]) -> None:
+        """The same for the outside clock, while no process of a candidate is there. Raises MachineError: what the
+        device does besides is nobody's here."""
+        if self._spares is not None:
+            self._spares.settle()  # one that still starts would look like somebody else's work
+        _, arena = self._server(level)
+        try:
+            for shape in self.shapes(level):
+                self.side("nothing", self._reference_on(arena), arena, shape, trusted=True, outside=True)
+                if level == "screen":
+                    self.fastest(baselines, shape, level, outside=True)
+                for name in self.arms(baselines) if level != "screen" else ():
+                    self.baseline(name, shape, level, outside=True)
+        except StrangeWork as error:
+            raise MachineError(f"{BUSY_DEVICE}: {error.message}") from error
+
     def arena(self, level: str) -> AnyArena:
         """The memory all sides of a comparison work in, one after the other: the same pages, so that where they happen
         to lie tells no side from another. Whoever puts a candidate on it wipes it first."""
@@ -288,12 +361,19 @@ class Bench:
 
     def _server(self, level: str) -> tuple[ReferenceServer, AnyArena]:
         arena = self.arena(level)
+        return self._reference_on(arena), arena
+
+    def _reference_on(self, arena: AnyArena) -> ReferenceServer:
         if self._reference is None:
             self._reference = ReferenceServer(task=self.task, arena=arena, n_threads=self.n_threads, cache=self._cache)
-        return self._reference, arena
+        return self._reference
 
     def _stop_server(self) -> None:
         self._sides.clear()
+        self._empty_s.clear()
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
         if self._spares is not None:
             self._spares.close()
             self._spares = None

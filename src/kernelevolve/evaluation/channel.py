@@ -15,6 +15,10 @@ from kernelevolve.evaluation.freezer import Freezer, Window
 from kernelevolve.model.value import Value
 
 PIPE_BYTES = 2**20
+SETTLE_S = 5e-5
+"""How much later than the judge's look at the memory the child may say that it is done, for that look to count. A child
+whose work was over before it has said so by then; one that was interrupted on the device for the look needs longer."""
+QUEUED = "L"
 
 
 class Arguments(Value):
@@ -50,6 +54,14 @@ class Caller(Protocol):
 
     def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
         """Call once per slot, in order. The child stands still before and after. `glance`: see `Freezer.window`."""
+        ...
+
+    def ready(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        """Make a graph of the call on each of these slots where there is none yet: `outside` then only replays it."""
+        ...
+
+    def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
+        """Call once per slot by the outside clock; see `Channel.outside`."""
         ...
 
     @property
@@ -126,3 +138,36 @@ class Channel:
             return self.receive(timeout_s=timeout_s)
 
         return freezer.window(answer, glance)
+
+    def outside(
+        self, line: bytes, freezer: Freezer, *, timeout_s: float, look: Callable[[], None]
+    ) -> Window:  # fmt: skip
+        """A call of host code that works on a device. The child says `QUEUED` when the device has been given everything
+        and works for it, and then, in its own time, that it is done. `look` takes what counts of the memory and waits
+        until it has it. That happens at once, so saying `QUEUED` early gains nothing: what the device writes afterwards
+        is not in it. Where the child is not done soon after, it happens again when the child is, and the clock runs
+        until then. `seconds`: from the wake-up to the end of the look that counts."""
+        if self._text or select.select([self.reply], [], [], 0)[0]:
+            raise Ended  # an answer before the question
+        if freezer.enabled:
+            self.send(line)
+        started = time.perf_counter_ns()
+        if freezer.enabled:
+            freezer.wake()
+        else:
+            self.send(line)
+        reply = self.receive(timeout_s=timeout_s)
+        look()
+        ended = time.perf_counter_ns()
+        if reply == QUEUED:
+            try:
+                reply = self.receive(timeout_s=SETTLE_S)
+            except Overdue:
+                spent_s = (ended - started) / 1e9
+                reply = self.receive(timeout_s=max(timeout_s - spent_s, SETTLE_S))
+                look()
+                ended = time.perf_counter_ns()
+        if freezer.enabled:
+            freezer.halt()
+        seconds = (ended - started) / 1e9
+        return Window(reply=reply, seconds=seconds, cpu_s=0.0, open_s=seconds)

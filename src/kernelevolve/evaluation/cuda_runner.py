@@ -35,6 +35,7 @@ CLOCK_SHARE = 0.9
 """The judge's clock runs around the device's, so it may not show less; one tenth for their grain."""
 LONG_S, LONG_FACTOR = 0.1, 3.0
 """A call this long has no other cost worth naming: the device's own clock must account for a good part of it."""
+OWN_CLOCK = "device code has a clock of its own"
 _OUTCOMES = {"refused": Outcome.REFUSED, "crashed": Outcome.CRASHED}
 
 
@@ -117,6 +118,12 @@ class CudaRunner(CandidateProcess):
         if (dispute := clock_dispute(window.seconds, device_s)) is not None:
             raise CandidateFault(Outcome.CLOCK_DISPUTED, dispute)
         return replace(window, device_s=device_s)
+
+    def ready(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        raise MachineError(OWN_CLOCK)
+
+    def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
+        raise MachineError(OWN_CLOCK)
 
     @property
     def core(self) -> int | None:

@@ -8,14 +8,20 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from kernelevolve.errors import MachineError
+from kernelevolve.evaluation.device_watch import GAP_NS, CudaWatch, Watch
 
 HANDLE_BYTES = 64
 IPC_LAZY_PEER = 1
+FLUSH_FACTOR = 3
+"""Times the second-level cache that is written, then read, to make it forget."""
 
 
 class Memory(Protocol):
@@ -39,6 +45,14 @@ class Device(Protocol):
 
     def synchronize(self) -> None: ...
 
+    def watched(self) -> AbstractContextManager[Watch]:
+        """See `CudaWatch.watched`: afterwards the watch says whether the device worked for anybody else meanwhile."""
+        ...
+
+    def flush(self) -> None:
+        """Empty its caches, not waited for."""
+        ...
+
 
 class _Handle(ctypes.Structure):
     _fields_ = (("bytes", ctypes.c_char * HANDLE_BYTES),)
@@ -58,9 +72,18 @@ def _driver() -> ctypes.CDLL:
     return ctypes.CDLL("libcuda.so.1")
 
 
+def host_path(handle: str) -> Path | None:
+    """Where the memory of a `HostDevice` lies; None for a device's."""
+    raw = bytes.fromhex(handle)
+    return Path(raw.rstrip(b"\0").decode()) if raw.startswith(b"/proc/") else None
+
+
 def mapped(handle: str, n_bytes: int) -> torch.Tensor:
     """uint8 tensor [n_bytes] over another process' device memory, by its handle. Raises MachineError."""
     address = ctypes.c_uint64()
+    if (path := host_path(handle)) is not None:
+        with path.open("r+b") as file:
+            return torch.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=torch.uint8)
     raw = _Handle.from_buffer_copy(bytes.fromhex(handle))
     code = _driver().cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, IPC_LAZY_PEER)
     if code != 0:
@@ -104,12 +127,28 @@ class CudaDevice:
         self.l2_bytes, self.memory_bytes = int(facts.L2_cache_size), int(facts.total_memory)
         # Answers and honest errors come from full precision.
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        self._watch: CudaWatch | None = None
+        self._flushed: list[torch.Tensor] = []
 
     def allocate(self, n_bytes: int) -> Memory:
         return _CudaMemory(n_bytes)
 
     def synchronize(self) -> None:
         torch.cuda.synchronize()
+
+    def watched(self) -> AbstractContextManager[Watch]:
+        if self._watch is None:
+            self._watch = CudaWatch()
+        return self._watch.watched()
+
+    def flush(self) -> None:
+        """Writes one buffer, then reads another: nothing that waits to be written back is left to whoever comes next.
+        The first time it takes the memory for it, which no watch allows."""
+        if not self._flushed:
+            n_words = FLUSH_FACTOR * self.l2_bytes // 4
+            self._flushed = [torch.zeros(n_words, dtype=torch.int32, device="cuda") for _ in range(2)]
+        self._flushed[0].add_(1)
+        self._flushed[1].sum()
 
 
 class _HostMemory:
@@ -131,8 +170,22 @@ class HostDevice:
     l2_bytes = 2**16
     memory_bytes = 2**30
 
+    def __init__(self, gap_ns: Callable[[], int] = lambda: 0) -> None:
+        """`gap_ns`: the worst gap that the next watch will have seen."""
+        self._gap_ns = gap_ns
+
     def allocate(self, n_bytes: int) -> Memory:
         return _HostMemory(n_bytes)
 
     def synchronize(self) -> None:
+        return
+
+    @contextmanager
+    def watched(self) -> Iterator[Watch]:
+        watch = Watch()
+        yield watch
+        watch.worst_gap_ns = self._gap_ns()
+        watch.n_gaps = int(watch.worst_gap_ns > GAP_NS)
+
+    def flush(self) -> None:
         return

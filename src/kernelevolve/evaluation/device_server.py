@@ -6,6 +6,7 @@ what its launches cost the host shows as little as it can.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,10 @@ class DeviceServer(Server):
         self._flush = [torch.zeros(n_flush // 4, dtype=torch.int32, device="cuda") for _ in range(2)]
         self._by_device = task.objective.clock == "device"
         self._graphs: dict[tuple[str, Slots], tuple[Any, list[Any]]] = {}
+        self._single: dict[tuple[str, int], Any] = {}
+        """Graphs of one call, for the outside clock: no event of ours inside."""
+        self._pool: Any = None
+        self._nothing = torch.zeros(1, device="cuda")
         self._uncapturable: set[str] = set()
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         self._results: list[Any] = []
@@ -40,6 +45,8 @@ class DeviceServer(Server):
     def bind(self, text: str) -> None:
         super().bind(text)
         self._graphs.clear()  # they hold the addresses of before
+        slot = int(text.split(maxsplit=1)[0])
+        self._single = {key: graph for key, graph in self._single.items() if key[1] != slot}
 
     def touch(self, text: str) -> None:
         slots = tuple(int(word) for word in text.split()[1:])
@@ -66,6 +73,36 @@ class DeviceServer(Server):
         self._results.clear()
         self.device_us = events[0].elapsed_time(events[1]) * 1e3
 
+    def ready(self, text: str) -> None:
+        for slot in (int(word) for word in text.split()[1:]):
+            key = (self._chosen, slot)
+            if key in self._single or self._chosen in self._uncapturable:
+                continue
+            self._pool = self._pool or torch.cuda.graph_pool_handle()  # nobody needs a result when the next call runs
+            graph = torch.cuda.CUDAGraph()
+            if self._recorded(graph, (slot,), [], pool=self._pool):
+                self._single[key] = graph
+        torch.cuda.synchronize()
+
+    def outside(self, text: str, queued: Callable[[], object]) -> None:
+        """Without slots the smallest work there is: what changing over to another process costs the device is no cost
+        of a call's."""
+        slots = [int(word) for word in text.split()[1:]]
+        begun = torch.cuda.Event()
+        begun.record()
+        if not slots:
+            self._nothing.add_(1)
+        for slot in slots:
+            if (graph := self._single.get((self._chosen, slot))) is not None:
+                graph.replay()
+            else:
+                self._call((slot,))
+        while not begun.query():  # from then on, what others ask of the device comes after what is queued
+            pass
+        queued()
+        torch.cuda.synchronize()
+        self._results.clear()
+
     def _call(self, slots: Slots) -> None:
         """Results are kept until the end: no call writes where the one before has just written."""
         for slot in slots:
@@ -77,22 +114,29 @@ class DeviceServer(Server):
             return
         events = [torch.cuda.Event(enable_timing=True, external=True) for _ in range(2)]
         graph = torch.cuda.CUDAGraph()
+        if self._recorded(graph, slots, events):
+            self._graphs[key] = (graph, events)
+
+    def _recorded(self, graph: Any, slots: Slots, events: list[Any], *, pool: Any = None) -> bool:
+        """Whether these calls could be captured, with the events around them. Runs the first one to warm up."""
         try:
             with torch.cuda.stream(torch.cuda.Stream()):
                 for _ in range(N_WARM):
                     self._call(slots[:1])
             torch.cuda.synchronize()
             self._results.clear()
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                events[0].record()
+            with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+                for event in events[:1]:
+                    event.record()
                 self._call(slots)
-                events[1].record()
+                for event in events[1:]:
+                    event.record()
         except (RuntimeError, ValueError) as error:
             if "captur" not in str(error):
                 raise
             self._uncapturable.add(self._chosen)
             torch.cuda.synchronize()
-            return
+            return False
         finally:
             self._results.clear()
-        self._graphs[key] = (graph, events)
+        return True

@@ -34,6 +34,7 @@ class DeviceSide(Side):
 
     on_device = True
     _arena: DeviceArena
+    _held: DeviceArena
 
     def __init__(self, *, device: Device, **rest: Any) -> None:
         super().__init__(**rest)
@@ -66,6 +67,7 @@ class DeviceSide(Side):
         self._decoys = {} if self._trusted else dict(zip(order[n_calls : n_calls + 1], draws[n_calls:], strict=False))
         self._bind(loaded, timeout_s)
         self._load(loaded | self._decoys)
+        self._device.synchronize()
         window = self._caller.run(slots, timeout_s=timeout_s)
         if self._trusted:
             self._forget(loaded)
@@ -81,7 +83,6 @@ class DeviceSide(Side):
                 self._arena.slot(slot, self._layout).copy_(self._image(draw))
             else:
                 self._arena.prepare(slot, self._layout, draw.contents, draw.outputs(self._task), poison=poison)
-        self._device.synchronize()
 
     def _image(self, draw: Draw) -> torch.Tensor:
         """A slot with this draw in it, to be copied whole: made once, since a draw meets many candidates."""
@@ -117,7 +118,7 @@ class DeviceSide(Side):
         images = {slot: self._image(draw) for slot, draw in loaded.items()} if self._has_images else {}
         fixed = {slot: self._fixed(loaded[slot]) for slot in images}
         fine = all_right(
-            self._task, self._arena, self._layout, loaded, images=images, fixed=fixed, defences=self._defences
+            self._task, self._held, self._layout, loaded, images=images, fixed=fixed, defences=self._defences
         )
         if not fine:
             for slot, draw in loaded.items():
@@ -125,13 +126,18 @@ class DeviceSide(Side):
         self.n_checks += len(loaded) * len(self._task.written) if "timed_outputs" in self._defences else 0
         watched = "decoys" in self._defences and "poison" in self._defences
         for slot, draw in self._decoys.items() if watched else ():
-            if self._has_images and torch.equal(self._arena.slot(slot, self._layout), self._image(draw)):
-                continue
-            kept = {spec.name: POISON for spec in self._task.outputs}
-            kept |= {
-                spec.name: torch.as_tensor(draw.contents[spec.name]) for spec in self._task.inputs if spec.in_place
-            }
-            for name, content in kept.items():
-                held = self._arena.view(slot, self._layout, name, draw.n_bytes[name])
-                if held.numel() and bool((held != content).any()):
-                    raise CandidateFault(Outcome.OUT_OF_BOUNDS, f"wrote {name} of a slot it was not called on")
+            self._check_decoy(slot, draw)
+
+    def _check_decoy(self, slot: int, draw: Draw) -> None:
+        if self._is_as_loaded(slot, draw):
+            return
+        kept = {spec.name: POISON for spec in self._task.outputs}
+        kept |= {spec.name: torch.as_tensor(draw.contents[spec.name]) for spec in self._task.inputs if spec.in_place}
+        for name, content in kept.items():
+            held = self._held.view(slot, self._layout, name, draw.n_bytes[name])
+            if held.numel() and bool((held != content).any()):
+                raise CandidateFault(Outcome.OUT_OF_BOUNDS, f"wrote {name} of a slot it was not called on")
+
+    def _is_as_loaded(self, slot: int, draw: Draw) -> bool:
+        """For certain; where no image is kept nothing is."""
+        return self._has_images and torch.equal(self._held.slot(slot, self._layout), self._image(draw))

@@ -11,10 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kernelevolve.errors import MachineError, RecordError, TaskError
-from kernelevolve.evaluation.arena import Arena
-from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.bench import BUSY_DEVICE, Bench
 from kernelevolve.evaluation.cuda_runner import CudaRunner
-from kernelevolve.evaluation.fault import CandidateFault
+from kernelevolve.evaluation.fault import CandidateFault, StrangeWork
 from kernelevolve.evaluation.lane import Lane
 from kernelevolve.evaluation.launch import CudaLaunch, Launch, make_launch
 from kernelevolve.evaluation.looking import AnyArena
@@ -54,6 +53,12 @@ alone run faster than copies, and clocks vary."""
 QUIET = 0.4
 """Other runnable threads, on average, up to which a machine counts as doing nothing else."""
 
+OTHER_CLOCK: dict[LaneName, str] = {
+    "host": "this baseline is device code, which has a clock of its own; a candidate in Python is timed from outside, "
+    "and the two cannot be compared: give a baseline in Python",
+    "device_code": "this baseline is Python, which is timed from outside; device code has a clock of its own, "
+    "and the two cannot be compared: give a baseline in device code",
+}
 
 AnyRunner = Runner | CudaRunner
 
@@ -98,8 +103,19 @@ class Evaluation:
         try:
             timing = self._check_and_measure(make_launch(job.candidate.language, artifact, job.task))
         except CandidateFault as fault:
+            if isinstance(fault, StrangeWork) and not self._bench.is_quiet():
+                raise MachineError(f"{BUSY_DEVICE}: {fault.message}, and still does with that process gone") from fault
             return self._finish(fault.outcome, fault.message, fault=fault)
         return self._finish(Outcome.CORRECT, "", timing=timing)
+
+    @property
+    def _outside(self) -> bool:
+        """Host code on a device: nothing it says counts, so the clock runs around all of it."""
+        return self._job.task.platform == "cuda" and self._kind == "host"
+
+    @property
+    def _host_clock(self) -> bool:
+        return self._outside or self._job.task.objective.clock == "host"
 
     def _twin(self, artifact: Artifact) -> str:
         """A name for what was built that other sources may share; empty where every source counts as another: a claim
@@ -131,6 +147,9 @@ class Evaluation:
         self._within_memory(launch)
         draws = bench.check_draws(job.level)
         measured = job.level != "check"
+        if measured and self._outside:
+            with self._lane.timing():
+                bench.prepare_outside(job.level, job.baselines)
         samples: dict[str, Samples] = {}
         for restart in range(RESTARTS.get(job.level, 1)):
             arena = bench.arena(job.level)
@@ -146,7 +165,7 @@ class Evaluation:
                 if spares is not None:
                     spares.settle()
                 if measured:
-                    with self._timed(Stage.MEASURE), self._lane.timing():
+                    with self._timed(Stage.MEASURE), self._lane.timing(alone=self._host_clock):
                         self._measure(runner, arena, samples, restart)
         return self._timing(samples) if measured else None
 
@@ -156,10 +175,10 @@ class Evaluation:
         with ExitStack() as stack:
             rivals = [(name, self._rival(rival, arena, stack)) for name, rival in self._user_baselines()]
             for shape in bench.shapes(job.level):
-                side = bench.side("candidate", runner, arena, shape)
-                baselines = pick_baselines(bench, shape, job.baselines, job.level)
+                side = bench.side("candidate", runner, arena, shape, outside=self._outside)
+                baselines = pick_baselines(bench, shape, job.baselines, job.level, outside=self._outside)
                 for name, rival_runner in rivals:
-                    baselines.append(bench.side(name, rival_runner, arena, shape))
+                    baselines.append(bench.side(name, rival_runner, arena, shape, outside=self._outside))
                     baselines[-1].calibrate(bench.feed(shape), timeout_s=job.limits.call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
@@ -167,7 +186,11 @@ class Evaluation:
                     self._quarantine(baselines[0], bench.feed(shape), rng)
                 kept = samples.setdefault(_key(shape), Samples())
                 collect(kept, side, baselines, bench.feed(shape), PLANS[job.level], rng, job.limits.call_s)
-                if job.task.objective.clock == "device" and (told := shared_work(kept, side.name)) is not None:
+                if (
+                    not self._outside
+                    and job.task.objective.clock == "device"
+                    and (told := shared_work(kept, side.name)) is not None
+                ):
                     raise CandidateFault(Outcome.CLOCK_DISPUTED, f"{told}: work is shared between calls")
                 self._n_checks += side.n_checks
                 self._strangers += side.strangers
@@ -191,6 +214,8 @@ class Evaluation:
     def _rival(self, rival: Candidate, arena: AnyArena, stack: ExitStack) -> AnyRunner:
         """A kernel of the user's, in a process like the candidate's. It must build: it is the user's claim."""
         toolchain = make_toolchain(rival.language, cache=self._cache)
+        if self._job.task.platform == "cuda" and toolchain.lane != self._kind:
+            raise TaskError(rival.origin.recipe or rival.language, [OTHER_CLOCK[self._kind]])
         built = toolchain.build(self._job.task, rival, timeout_s=self._job.limits.build_s)
         if isinstance(built, BuildFailure):
             first = built.messages[0]
@@ -253,7 +278,6 @@ class Evaluation:
         compiler, limits = find_compiler() or "g++", self._job.limits
         if isinstance(launch, CudaLaunch):
             return self._bench.runners(compiler).take().given(launch, limits)
-        assert isinstance(arena, Arena)
         return Runner(
             binary=runner_binary(self._cache, compiler), launch=launch, arena=arena, limits=limits,
             n_threads=self._job.n_threads, defences=self._bench.defences,

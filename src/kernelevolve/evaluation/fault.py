@@ -21,3 +21,15 @@ class CandidateFault(Exception):
         self.message = message
         self.mismatch = mismatch
         self.compile_messages = compile_messages
+
+
+class StrangeWork(CandidateFault):
+    """The device ran somebody else's work in a moment in which nobody may have any. Whose it is only shows once the
+    candidate's process is gone: until then this is a suspicion."""
+
+    def __init__(self, worst_gap_ns: int) -> None:
+        super().__init__(
+            Outcome.CLOCK_DISPUTED,
+            f"the device worked for somebody else while the candidate stood still ({worst_gap_ns / 1e3:.0f} us at a "
+            "stretch)",
+        )

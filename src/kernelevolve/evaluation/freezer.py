@@ -3,14 +3,17 @@
 Outside its windows the process is stopped whole, threads included: nothing can poll for inputs before the clock
 starts, and nothing can finish an answer after it has stopped. The command waits in the pipe before the process is
 woken, so waking it costs what waking a reader costs anyway.
+
+Where a candidate may start programs, all of its processes are stopped.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,20 +42,32 @@ class Window:
 
 
 class Freezer:
-    def __init__(self, pid: int, *, enabled: bool = True) -> None:
+    def __init__(self, pid: int, *, enabled: bool = True, whole: bool = False) -> None:
+        """`whole`: the process and all others of its pid namespace, whose init is its parent and ours."""
         self._pid = pid
         self._cpu_clock = (~pid << 3) | 2  # the kernel's name for "processor time of that process"
         self._enabled = enabled
+        self._init = _parent(pid) if whole else None
+        self._others: list[int] = []
 
     @property
     def enabled(self) -> bool:
         return self._enabled
 
-    def freeze(self) -> None:
+    def halt(self) -> None:
         """Stop it and wait until every thread stands. Raises Gone."""
         if self._enabled:
             self._signal(signal.SIGSTOP)
             self._wait_until_stopped()
+
+    def wake(self) -> None:
+        """Raises Gone."""
+        if not self._enabled:
+            return
+        self._signal(signal.SIGCONT)
+        for pid in self._others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def window(self, receive: Callable[[], str], glance: Callable[[], Any] | None = None) -> Window:
         """Let it run until `receive` returns. What `receive` raises passes through, the process then still runs.
@@ -61,8 +76,7 @@ class Freezer:
         What changes in between was not there when the clock stopped: `glance` looks before, the caller again after."""
         cpu = self._cpu_ns()
         started = time.perf_counter_ns()
-        if self._enabled:
-            self._signal(signal.SIGCONT)
+        self.wake()
         reply = receive()
         if self._enabled:
             self._signal(signal.SIGSTOP)
@@ -96,20 +110,64 @@ class Freezer:
 
     def _wait_until_stopped(self) -> None:
         deadline = time.monotonic() + STOP_TIMEOUT_S
-        while not self._stopped():
-            time.sleep(POLL_S)  # the thread that must take the signal may wait for this very processor
-            if time.monotonic() > deadline:
-                raise Gone
+        while not _stands(self._pid):
+            _pause(deadline)
+        if self._init is not None:
+            self._others = [pid for pid in self._stop_family(deadline) if pid != self._pid]
 
-    def _stopped(self) -> bool:
-        try:
-            threads = os.listdir(f"/proc/{self._pid}/task")  # noqa: PTH208 - on the path of every sample
-        except FileNotFoundError:
-            raise Gone from None
-        states = [fields[0] for thread in threads if (fields := _stat(f"/proc/{self._pid}/task/{thread}/stat"))]
-        if states and all(state in "ZX" for state in states):
-            raise Gone
-        return all(state in "TtZX" for state in states)
+    def _stop_family(self, deadline: float) -> set[int]:
+        """Everyone below init, standing. Whoever stands starts nobody, but who ends leaves children to others, whose
+        lists may have been read already: only what two walks in a row find alike is everyone."""
+        before: set[int] | None = None
+        while True:
+            found, moving = self._walk()
+            if not moving and found == before:
+                return found
+            before = None if moving else found
+            for pid in moving:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+            if moving:
+                _pause(deadline)
+
+    def _walk(self) -> tuple[set[int], list[int]]:
+        """(all there are, those of them that do not stand). Looked at before its children are: then none can come."""
+        assert self._init is not None
+        found: set[int] = set()
+        moving: list[int] = []
+        waiting = list(_children(self._init))
+        while waiting:
+            pid = waiting.pop()
+            if pid in found:
+                continue
+            try:
+                stands = _stands(pid)
+            except Gone:  # ended, though nobody may have asked yet how; its children are init's now
+                if pid == self._pid:
+                    raise
+                continue
+            found.add(pid)
+            moving += [] if stands else [pid]
+            waiting += _children(pid)
+        return found, moving
+
+
+def _pause(deadline: float) -> None:
+    time.sleep(POLL_S)  # the thread that must take the signal may wait for this very processor
+    if time.monotonic() > deadline:
+        raise Gone
+
+
+def _stands(pid: int) -> bool:
+    """Whether all of its threads are stopped. Raises Gone."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - on the path of every sample
+    except (FileNotFoundError, ProcessLookupError):
+        raise Gone from None
+    states = [fields[0] for thread in threads if (fields := _stat(f"/proc/{pid}/task/{thread}/stat"))]
+    if all(state in "ZX" for state in states):
+        raise Gone
+    return all(state in "TtZX" for state in states)
 
 
 def grandchild(pid: int, depth: int) -> int | None:
@@ -122,16 +180,29 @@ def grandchild(pid: int, depth: int) -> int | None:
     return pid
 
 
-def _children(pid: int) -> list[int]:
-    listing = Path(f"/proc/{pid}/task/{pid}/children")
-    if listing.exists():
-        return [int(word) for word in listing.read_text().split()]
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        fields = _stat(f"{folder}/stat")
-        if fields and int(fields[1]) == pid:
-            found.append(int(folder.name))
-    return found
+def _parent(pid: int) -> int | None:
+    fields = _stat(f"/proc/{pid}/stat")
+    return int(fields[1]) if fields else None
+
+
+def _children(pid: int) -> Sequence[int]:
+    """Whatever thread of it started them."""
+    if not _LISTS_CHILDREN:
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            fields = _stat(f"{folder}/stat")
+            if fields and int(fields[1]) == pid:
+                found.append(int(folder.name))
+        return found
+    listed: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - on the path of every sample
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                listed += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    return listed
+
+
+_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 
 
 def _stat(path: str) -> list[str]:

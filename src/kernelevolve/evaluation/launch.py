@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kernelevolve.evaluation.arena import Arena
+from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.python_arguments import ArgumentPlan
 from kernelevolve.model.job import Limits
 from kernelevolve.model.launch import LaunchPlan
@@ -29,10 +30,11 @@ class Launch(Protocol):
         ...
 
     def prepare(
-        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena, limits: Limits, n_threads: int,
-        seccomp: bool,
+        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena | DeviceArena, limits: Limits,
+        n_threads: int, seccomp: bool, handle: str = "",
     ) -> list[str]:  # fmt: skip
-        """Put what is needed into the jail or the plan; returns the program to become, or nothing for the runner."""
+        """Put what is needed into the jail or the plan; returns the program to become, or nothing for the runner.
+        `handle`: by which the process maps an arena on a device."""
         ...
 
 
@@ -42,8 +44,8 @@ class LibraryLaunch:
     base_bytes: int = 0
 
     def prepare(
-        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena, limits: Limits, n_threads: int,
-        seccomp: bool,
+        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena | DeviceArena, limits: Limits,
+        n_threads: int, seccomp: bool, handle: str = "",
     ) -> list[str]:  # fmt: skip
         shutil.copyfile(self.library, jail / "candidate.so")
         (jail / "candidate.so").chmod(0o755)
@@ -54,21 +56,24 @@ class LibraryLaunch:
 class PythonLaunch:
     source: Path
     task: Task
+    device: bool
+    """Whether the tensors lie on one."""
     base_bytes: int = INTERPRETER_BYTES
 
     def prepare(
-        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena, limits: Limits, n_threads: int,
-        seccomp: bool,
+        self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena | DeviceArena, limits: Limits,
+        n_threads: int, seccomp: bool, handle: str = "",
     ) -> list[str]:  # fmt: skip
         plan = {
             "plan": ArgumentPlan.of(self.task).model_dump(mode="json"),
             "entry": self.task.entry,
             "files": json.loads(self.source.read_text())["files"],
             "n_threads": n_threads,
+            "handle": handle,
             "memory_bytes": limits.memory_bytes + arena.n_bytes + self.base_bytes,
         }
         os.write(plan_fd, json.dumps(plan).encode())
-        numbers = [*child_ends, arena.fd, arena.n_bytes, plan_fd]
+        numbers = [*child_ends, -1 if self.device else arena.fd, arena.n_bytes, plan_fd]
         return [
             sys.executable, "-I", "-B", "-m", "kernelevolve.evaluation.python_runner", *(str(n) for n in numbers),
             "1" if seccomp else "0",
@@ -87,11 +92,12 @@ class CudaLaunch:
 
 def make_launch(language: str, artifact: Artifact, task: Task) -> Launch | CudaLaunch:
     """How to start what a toolchain built."""
-    if task.platform == "cuda":
-        record = Path(artifact.path)
-        built = DeviceBuilt.from_json(record.read_text())
-        kernels = tuple((cubin_path(record, kernel), kernel.function) for kernel in built.kernels)
-        return CudaLaunch(kernels=kernels, plan=built.plan, task=task)
+    device = task.platform == "cuda"
     if language == "python":
-        return PythonLaunch(source=Path(artifact.path), task=task)
-    return LibraryLaunch(library=Path(artifact.path))
+        return PythonLaunch(source=Path(artifact.path), task=task, device=device)
+    if not device:
+        return LibraryLaunch(library=Path(artifact.path))
+    record = Path(artifact.path)
+    built = DeviceBuilt.from_json(record.read_text())
+    kernels = tuple((cubin_path(record, kernel), kernel.function) for kernel in built.kernels)
+    return CudaLaunch(kernels=kernels, plan=built.plan, task=task)

@@ -1,16 +1,20 @@
 """The process a Python candidate lives in. Ours until the candidate's module runs; hostile from then on.
 
 Started by the runner in namespaces of its own. It imports torch, maps the arena, gives up every right it does not need
-and only then runs the candidate. Same protocol as the runner's. Nothing here knows a reference, an answer or a seed.
-argv: control reply arena arena_bytes plan seccomp; `plan` is a descriptor with the arguments' layout and the source.
+and only then runs the candidate. Same protocol as the runner's, and on a device a longer one (`python_device`). Nothing
+here knows a reference, an answer or a seed.
+argv: control reply arena arena_bytes plan seccomp; `plan` is a descriptor with the arguments' layout and the source;
+`arena` is -1 where the plan has a handle of a device's memory.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import linecache
 import mmap
 import os
+import resource
 import sys
 import sysconfig
 import types
@@ -21,11 +25,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from kernelevolve.evaluation import python_device
 from kernelevolve.evaluation.python_arguments import ArgumentPlan
-from kernelevolve.toolchains.confine import confine
+from kernelevolve.evaluation.python_device import RAISED, RETURNED
+from kernelevolve.toolchains.confine import confine, filter_all_threads
 
 LOG_BYTES = 64 * 1024
+CPU_S = 10_000
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev/urandom", "/opt")
+_PROGRAMS = ("/bin", "/sbin")
+"""Folders of their own on some systems."""
 
 
 def readable_paths() -> list[str]:
@@ -47,6 +56,8 @@ def load(files: list[dict[str, str]], entry: str) -> Callable[..., Any]:
         module = types.ModuleType(name)
         module.__file__ = file["path"]
         sys.modules[name] = module
+        # Compilers of Python functions (Triton, torch.compile) ask for their source lines.
+        linecache.cache[file["path"]] = (len(file["text"]), None, file["text"].splitlines(keepends=True), file["path"])
         exec(compile(file["text"], file["path"], "exec"), module.__dict__)  # noqa: S102 - that is what this process is for
         return module
 
@@ -67,18 +78,19 @@ def main() -> None:
     given = json.loads(os.pread(plan_fd, os.fstat(plan_fd).st_size, 0))
     os.close(plan_fd)
     plan = ArgumentPlan.model_validate(given["plan"])
-    memory = np.frombuffer(mmap.mmap(arena_fd, arena_bytes), dtype=np.uint8)
-    os.close(arena_fd)
     torch.set_num_threads(given["n_threads"])
-    torch.empty(8).add_(1)  # what torch imports late, it imports now
     active = os.environ.pop("KE_ISOLATION", "").split()
-    active += confine(
-        memory_bytes=given["memory_bytes"],
-        cpu_s=10_000,
-        readable=readable_paths(),
-        filter_calls=sys.argv[6] == "1",
-        file_bytes=LOG_BYTES,
-    )
+    memory: Any
+    if arena_fd < 0:
+        memory = on_device(given["handle"], arena_bytes, active, filter_calls=sys.argv[6] == "1")
+    else:
+        memory = np.frombuffer(mmap.mmap(arena_fd, arena_bytes), dtype=np.uint8)
+        os.close(arena_fd)
+        torch.empty(8).add_(1)  # what torch imports late, it imports now
+        active += confine(
+            memory_bytes=given["memory_bytes"], cpu_s=CPU_S, readable=readable_paths(),
+            filter_calls=sys.argv[6] == "1", file_bytes=LOG_BYTES,
+        )  # fmt: skip
     os.write(reply, ("I" + " ".join(active) + "\n").encode())
     try:
         function = load(given["files"], given["entry"])
@@ -87,8 +99,26 @@ def main() -> None:
         os._exit(0)
     os.write(reply, b"L\n")
     with torch.no_grad():
-        serve(control, reply, plan, memory, function)
+        if arena_fd < 0:
+            calls = python_device.Calls(plan, memory, lambda arguments: _call(function, arguments))
+            python_device.serve(control, reply, calls)
+        else:
+            serve(control, reply, plan, memory, function)
     os._exit(0)
+
+
+def on_device(handle: str, n_bytes: int, active: list[str], *, filter_calls: bool) -> torch.Tensor:
+    """The arena of a device, with all rights given up that the driver and compilers do not need. The driver starts
+    threads of its own, which keep what they were born with: so most of it goes before, and the filter comes last."""
+    scratch = python_device.lend_scratch()
+    active += confine(
+        memory_bytes=resource.RLIM_INFINITY, cpu_s=CPU_S, readable=[*readable_paths(), *_PROGRAMS],
+        filter_calls=False, file_bytes=python_device.FILE_BYTES, writable=[scratch], devices=python_device.devices(),
+        programs=bool(scratch),
+    )  # fmt: skip
+    memory = python_device.opened_warm(handle, n_bytes)
+    active += filter_all_threads(programs=bool(scratch)) if filter_calls else []
+    return memory
 
 
 def serve(
@@ -122,10 +152,10 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
     except Exception as error:  # noqa: BLE001 - border: a candidate that raises has refused
         with contextlib.suppress(OSError):  # the log is full
             os.write(2, (answer_line(error) + "\n").encode())
-        return 97
+        return RAISED
     if result is None or (type(result) is int and result == 0):
         return 0
-    return 98
+    return RETURNED
 
 
 if __name__ == "__main__":

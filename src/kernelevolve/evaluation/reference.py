@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,13 @@ class ReferenceServer:
         folder = Path(self._folder.name)
         (folder / "task.json").write_text(task.to_json())
         self._on_device = isinstance(arena, DeviceArena)
+        kind = "cuda" if isinstance(arena, DeviceArena) and arena.bytes.is_cuda else "cpu"
         memory = arena.handle if isinstance(arena, DeviceArena) else str(arena.fd)
         inherited = (*self._channel.child_ends, *([arena.fd] if arena.fd is not None else []))
         command = [
             sys.executable, "-m", "kernelevolve.evaluation.reference_server",
             *(str(fd) for fd in self._channel.child_ends), memory, str(arena.n_bytes), str(folder / "task.json"),
-            str(folder / "files"), str(n_threads), "cuda" if self._on_device else "cpu",
+            str(folder / "files"), str(n_threads), kind,
         ]  # fmt: skip
         n_compilers = (os.cpu_count() or 1) if self._on_device else 1
         environment = _environment(n_threads, cache, n_compilers=n_compilers)
@@ -53,6 +55,8 @@ class ReferenceServer:
             )  # fmt: skip
         self._channel.close_child_ends()
         self._freezer = Freezer(self._process.pid, enabled=not self._on_device)
+        # By the outside clock both sides pay the same for being woken.
+        self._standing = Freezer(self._process.pid)
         self._chosen = ""
         self.bound: dict[int, Arguments] = {}
         self._wait_until_loaded()
@@ -78,6 +82,19 @@ class ReferenceServer:
         window = self._window(f"R {words}".encode(), timeout_s)
         return replace(window, device_s=float(window.reply.split()[3]) / 1e6)
 
+    def ready(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        self._window(f"C {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+
+    def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
+        """It stands still before and after, as a candidate's process does; no slots: the empty round trip."""
+        line = f"O {len(slots)} {' '.join(map(str, slots))}\n".encode()
+        with self._blaming(timeout_s):
+            self._standing.halt()
+            window = self._channel.outside(line, self._standing, timeout_s=timeout_s, look=look)
+            if not self._freezer.enabled:
+                self._standing.wake()
+        return self._answered(window)
+
     @property
     def core(self) -> int | None:
         return self._freezer.core
@@ -91,13 +108,22 @@ class ReferenceServer:
 
     def _window(self, line: bytes, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
         """One stretch of running, by the same freezer as a candidate's: both sides pay the same for waking up."""
-        try:
+        with self._blaming(timeout_s):
             window = self._channel.timed(line, self._freezer, timeout_s=timeout_s, glance=glance)
+        return self._answered(window)
+
+    @contextmanager
+    def _blaming(self, timeout_s: float) -> Iterator[None]:
+        try:
+            yield
         except Overdue:
             self.close()
             raise BaselineFailed(f"no answer within {timeout_s:.0f} s") from None
         except (Ended, Gone):
             raise MachineError(f"the baselines' process ended ({self._process.poll()})") from None
+
+    @staticmethod
+    def _answered(window: Window) -> Window:
         if window.reply.startswith("X"):
             raise BaselineFailed(window.reply[2:])
         return window
@@ -105,7 +131,7 @@ class ReferenceServer:
     def _wait_until_loaded(self) -> None:
         try:
             self._channel.receive(timeout_s=START_TIMEOUT_S)
-            self._freezer.freeze()
+            self._freezer.halt()
         except (Ended, Overdue, Gone) as error:
             self.close()
             raise MachineError("the baselines' process did not start; is torch installed?") from error

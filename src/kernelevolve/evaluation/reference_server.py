@@ -2,6 +2,9 @@
 
 Same protocol as the runner, so both sides pay the same for a call. No candidate is ever loaded here.
   "A ..." bind a slot · "B name" choose the baseline · "T n slot.." read the slots · "R n slot.." call
+  "C n slot.." make graphs of the call where there are none yet
+  "O n slot.." call by the outside clock (n = 0: only the way there and back): says "L" when the device has been given
+  everything, then answers as the others
   answers "D n 0", or "X text" for a failure
   on a GPU "T" makes ready for R on these slots and empties the caches where the task says so; "R" ends when the device
   has, and answers "D n 0 us" by its clock
@@ -23,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from kernelevolve.evaluation.device_arena import opened
 from kernelevolve.evaluation.lifetime import die_with_parent
 from kernelevolve.evaluation.python_arguments import ArgumentPlan
 from kernelevolve.evaluation.task_module import TaskModule
@@ -105,6 +109,14 @@ class Server:
             start, n_bytes = self._ranges[int(word)]
             self._bytes[start : start + n_bytes : 64].sum()
 
+    def ready(self, text: str) -> None:
+        """Without a device: whatever is compiled when it is first called."""
+        self.run(text)
+
+    def outside(self, text: str, queued: Callable[[], object]) -> None:
+        self.run(text)
+        queued()
+
     def run(self, text: str) -> None:
         numbers = [int(word) for word in text.split()[1:]]
         order = [(self._function(self._shapes[slot]), self._slots[slot]) for slot in numbers]
@@ -121,6 +133,8 @@ def make_server(argv: list[str]) -> Server:
         from kernelevolve.evaluation.device_server import DeviceServer  # only here is there a device to ask
 
         return DeviceServer(task=task, folder=folder, handle=memory, n_bytes=n_bytes)
+    if not memory.isdigit():  # a device that is none
+        return Server(task=task, folder=folder, memory=opened(memory, n_bytes).numpy())
     return Server(task=task, folder=folder, memory=np.frombuffer(mmap.mmap(int(memory), n_bytes), dtype=np.uint8))
 
 
@@ -146,6 +160,10 @@ def main() -> None:
                         server.touch(line[1:])
                     case "R":
                         server.run(line[1:])
+                    case "C":
+                        server.ready(line[1:])
+                    case "O":
+                        server.outside(line[1:], lambda: os.write(reply, b"L\n"))
                 os.write(reply, f"D {len(line.split()) - 2} 0 {server.device_us:.3f}\n".encode())
             except Exception as error:  # noqa: BLE001 - border: whatever a reference raises is reported
                 text = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]

@@ -13,7 +13,8 @@
 // Three processes: outer (the judge's child), init (pid 1 of a new pid namespace: when it ends, everything in the
 // namespace dies) and the candidate. argv: control reply status shared log shared_bytes jail memory_bytes max_tasks uid
 // seccomp [program argument..]: with a program, the candidate's process becomes that program (an interpreter of ours that
-// locks itself up by the same rules before it loads a candidate) instead of loading a library.
+// locks itself up by the same rules before it loads a candidate) instead of loading a library. `shared` is -1 where the
+// tensors lie on a device: then the program is lent a folder to write to, since it may start compilers.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,6 +100,7 @@ void enter_namespaces() {
 }
 
 void limit(int resource, rlim_t value, const char* name) {
+    if (value == RLIM_INFINITY) return;
     const struct rlimit both = {value, value};
     if (setrlimit((__rlimit_resource_t)resource, &both) == 0) isolation += std::string(" ") + name;
 }
@@ -264,18 +266,28 @@ bool needed(const std::string& folder) {
 // An interpreter needs its files, so there is no chroot: other folders are hidden, nothing of the host's /proc is seen, and
 // the program itself gives up the rest (Landlock, capabilities, seccomp) once it has imported what it needs.
 [[noreturn]] void become(const Options& o) {
+    const bool on_device = o.shared < 0;
     const bool own_mounts = isolation.find("mount-ns") != std::string::npos && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     if (own_mounts) {
         if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) isolation += " own-proc";
-        for (const char* folder : {"/tmp", "/var/tmp", "/dev/shm"})
-            if (!needed(folder)) mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=4k");
+        for (const char* folder : {"/tmp", "/var/tmp", "/dev/shm"}) {
+            if (needed(folder)) continue;
+            const bool scratch = on_device && strcmp(folder, "/dev/shm") == 0;
+            const unsigned long flags = MS_NOSUID | MS_NODEV | (scratch ? 0 : MS_RDONLY);
+            const char* size = scratch ? "size=1g,nr_inodes=64k,mode=1777" : "size=4k";
+            if (mount("tmpfs", folder, "tmpfs", flags, size) != 0 || !scratch) continue;
+            isolation += " own-scratch";
+            setenv("KE_SCRATCH", folder, 1);
+        }
     }
     dup2(o.log, 1);
     dup2(o.log, 2);
+    // A driver reserves more addresses than there is memory, so they cannot be limited: out of memory it is the first to go.
+    if (on_device) write_file("/proc/self/oom_score_adj", "1000");
     limit(RLIMIT_AS, o.memory_bytes, "rlimit-memory");
-    limit(RLIMIT_FSIZE, 64 * 1024, "rlimit-filesize");
+    limit(RLIMIT_FSIZE, on_device ? 256 << 20 : 64 * 1024, "rlimit-filesize");
     limit(RLIMIT_CORE, 0, "no-core");
-    limit(RLIMIT_NOFILE, 64, "rlimit-files");
+    limit(RLIMIT_NOFILE, on_device ? 1024 : 64, "rlimit-files");
     signal(SIGXFSZ, SIG_IGN);
     for (const int fd : {o.control, o.reply, o.shared}) fcntl(fd, F_SETFD, 0);
     setenv("KE_ISOLATION", isolation.c_str(), 1);

@@ -20,9 +20,12 @@ from kernelevolve.evaluation.candidate_process import START_TIMEOUT_S, Candidate
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
 from kernelevolve.evaluation.cores import allowed, on
 from kernelevolve.evaluation.defences import ALL, Defences
+from kernelevolve.evaluation.device import HANDLE_BYTES, host_path
+from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Freezer, Gone, Window, grandchild
 from kernelevolve.evaluation.launch import Launch
+from kernelevolve.evaluation.python_device import FAULTED, RAISED, RETURNED
 from kernelevolve.model.job import Limits
 from kernelevolve.model.verdict import Outcome
 from kernelevolve.toolchains.process import kill_group
@@ -40,6 +43,36 @@ def runner_binary(cache: Path, compiler: str) -> Path:
     return compiled("ke-runner", ("runner.cpp",), cache=cache, compiler=compiler)
 
 
+NO_LIMIT = 2**64 - 1
+GONE_TIMEOUT_S = 60.0
+"""A driver may need seconds to take the device away from work that does not end."""
+_DEVICE_KEYS = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+_FAULTED = str(FAULTED)
+
+
+def lent(arena: Arena | DeviceArena) -> tuple[int | None, str]:
+    """(a descriptor to hand on, then to close; the handle) by which a process that sees no other one maps the arena."""
+    if not isinstance(arena, DeviceArena):
+        return None, ""
+    if (path := host_path(arena.handle)) is None:
+        return None, arena.handle
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    return file, f"/proc/self/fd/{file}".encode().ljust(HANDLE_BYTES, b"\0").hex()
+
+
+def device_settings() -> dict[str, str]:
+    """What programs need that a module starts: compilers, and the loader of the device's libraries."""
+    kept = {key: os.environ[key] for key in _DEVICE_KEYS if key in os.environ}
+    folders = (
+        f"{sys.prefix}/bin",
+        f"{kept.get('CUDA_HOME', '/usr/local/cuda')}/bin",
+        "/usr/local/bin",
+        "/usr/bin",
+        "/bin",
+    )
+    return {**kept, "PATH": ":".join((*folders, "/usr/sbin", "/sbin"))}
+
+
 def interpreter_paths() -> str:
     """Where an interpreter of ours finds itself, its packages and this one; some people keep those below /tmp."""
     here = Path(__file__).resolve().parents[2]
@@ -49,59 +82,69 @@ def interpreter_paths() -> str:
 class Runner(CandidateProcess):
     """One candidate in its own process, pid namespace and jail. Use as a context manager: leaving kills it whole.
 
-    Methods raise CandidateFault when the candidate is to blame.
+    Methods raise CandidateFault when the candidate is to blame. On an arena of a device it is a Python module that may
+    start programs, and calls can also be timed from outside.
     """
 
     def __init__(
-        self, *, binary: Path, launch: Launch, arena: Arena, limits: Limits, n_threads: int, defences: Defences = ALL
-    ) -> None:
+        self, *, binary: Path, launch: Launch, arena: Arena | DeviceArena, limits: Limits, n_threads: int,
+        defences: Defences = ALL,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._limits = limits
         self._defences = defences
+        self._on_device = isinstance(arena, DeviceArena)
         self._channel = Channel()
         status_read, status_write = os.pipe()
         self._status = status_read
         self._jail = Path(tempfile.mkdtemp(prefix="ke-jail-"))
         self._jail.chmod(0o755)
         plan = os.memfd_create("ke-plan", os.MFD_CLOEXEC)
+        file, handle = lent(arena)
         program = launch.prepare(
             jail=self._jail, plan_fd=plan, child_ends=self._channel.child_ends, arena=arena, limits=limits,
-            n_threads=n_threads, seccomp="seccomp" in defences,
+            n_threads=n_threads, seccomp="seccomp" in defences, handle=handle,
         )  # fmt: skip
-        named = (*self._channel.child_ends, status_write, arena.fd, self._log)
+        shared = -1 if arena.fd is None else arena.fd
+        memory_bytes = NO_LIMIT if self._on_device else limits.memory_bytes + arena.n_bytes + launch.base_bytes
+        named = (*self._channel.child_ends, status_write, shared, self._log)
         confinement = "bare" if "namespaces" not in defences else "1" if "seccomp" in defences else "0"
         command = [
-            str(binary), *(str(fd) for fd in named), str(arena.n_bytes), str(self._jail),
-            str(limits.memory_bytes + arena.n_bytes + launch.base_bytes), str(8 * n_threads + 32), str(_own_uid()),
-            confinement, *program,
+            str(binary), *(str(fd) for fd in named), str(arena.n_bytes), str(self._jail), str(memory_bytes),
+            str(8 * n_threads + 32), str(_own_uid()), confinement, *program,
         ]  # fmt: skip
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **thread_settings(n_threads)}
+        if self._on_device:
+            environment |= device_settings()
         if program:
             environment["KE_KEEP"] = interpreter_paths()
+        passed = [fd for fd in (*named, plan, file) if fd is not None and fd >= 0]
         with on(allowed(n_threads)):
             self._process = subprocess.Popen(
-                command, pass_fds=(*named, plan), env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
+                command, pass_fds=passed, env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-        os.close(plan)
+        for fd in (plan, status_write, *([] if file is None else [file])):
+            os.close(fd)
         self._channel.close_child_ends()
-        os.close(status_write)
 
     def _start(self) -> None:
         try:
             self.isolation = tuple(self._channel.receive(timeout_s=START_TIMEOUT_S).removeprefix("I").split())
         except (Ended, Overdue) as error:
-            raise MachineError(f"the candidate runner did not start ({self._how_it_ended()})") from error
-        with self._blaming(self._limits.call_s, "while it was loaded"):
-            answer = self._channel.receive(timeout_s=self._limits.call_s)
+            last = self.printed.strip().rpartition("\n")[2]
+            raise MachineError(f"the candidate runner did not start ({self._how_it_ended()}) {last}".strip()) from error
+        load_s = max(self._limits.call_s, self._limits.build_s if self._on_device else 0.0)  # it may compile itself
+        with self._blaming(load_s, "while it was loaded"):
+            answer = self._channel.receive(timeout_s=load_s)
             if answer != "L":
                 what = answer.removeprefix("F ") or "the library could not be loaded"
                 raise CandidateFault(Outcome.LOAD_FAILED, what)
             pid = grandchild(self._process.pid, 2)  # outer -> init -> the candidate's process
             if pid is None:
                 raise Ended
-            self._freezer = Freezer(pid, enabled="freeze" in self._defences)
-            self._freezer.freeze()
+            self._freezer = Freezer(pid, enabled="freeze" in self._defences, whole=self._on_device)
+            self._freezer.halt()
 
     def bind(self, slots: Mapping[int, Arguments], *, timeout_s: float) -> None:
         lines = b"".join(arguments.line(slot) for slot, arguments in slots.items())
@@ -114,6 +157,14 @@ class Runner(CandidateProcess):
     def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
         return self._command(b"", "R", slots, timeout_s, glance)
 
+    def ready(self, slots: Sequence[int], *, timeout_s: float) -> None:
+        self._command(b"", "C", slots, timeout_s)
+
+    def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
+        with self._blaming(timeout_s, "in a call"):
+            window = self._channel.outside(_line("O", slots), self._freezer, timeout_s=timeout_s, look=look)
+        return self._understood(window, slots)
+
     @property
     def core(self) -> int | None:
         return self._freezer.core
@@ -122,28 +173,34 @@ class Runner(CandidateProcess):
         self, before: bytes, verb: str, slots: Sequence[int], timeout_s: float,
         glance: Callable[[], Any] | None = None,
     ) -> Window:  # fmt: skip
-        line = before + f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
-        window = self._window(line, timeout_s, glance)
-        answer = window.reply
-        match answer.split():
-            case ["D", done, rc] if rc == "0" and done == str(len(slots)):
+        return self._understood(self._window(before + _line(verb, slots), timeout_s, glance), slots)
+
+    def _understood(self, window: Window, slots: Sequence[int]) -> Window:
+        """The same window where the reply says that all is done."""
+        match window.reply.split():
+            case ["D", done, "0"] if done == str(len(slots)):
                 return window
-            case ["D", _, rc] if rc != "0":
-                raise CandidateFault(Outcome.REFUSED, f"{_refusal(rc)} for a shape inside the domain")
-        raise CandidateFault(Outcome.EXITED_EARLY, f"the runner's reply was not its own: {answer[:80]!r}")
+            case ["D", _, code] if code == _FAULTED and self._on_device:
+                raise CandidateFault(Outcome.CRASHED, "the device faulted in a call (see its output)")
+            case ["D", _, code] if code != "0":
+                raise CandidateFault(Outcome.REFUSED, f"{_refusal(code)} for a shape inside the domain")
+        raise CandidateFault(Outcome.EXITED_EARLY, f"the runner's reply was not its own: {window.reply[:80]!r}")
 
     def close(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()  # our own outer process: it kills the namespace's init, reaps it and ends
         try:
-            self._process.wait(timeout=5.0)
+            self._process.wait(timeout=GONE_TIMEOUT_S if self._on_device else 5.0)
         except subprocess.TimeoutExpired:
             kill_group(self._process.pid)
+            if self._on_device:  # what is killed and does not end still works on the device
+                raise MachineError(f"the driver does not end a killed process within {GONE_TIMEOUT_S:.0f} s") from None
             self._process.wait()
-        self._channel.close()
-        os.close(self._status)
-        os.close(self._log)
-        shutil.rmtree(self._jail, ignore_errors=True)
+        finally:
+            self._channel.close()
+            os.close(self._status)
+            os.close(self._log)
+            shutil.rmtree(self._jail, ignore_errors=True)
 
     def _window(self, line: bytes, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
         with self._blaming(timeout_s, "in a call"):
@@ -183,9 +240,16 @@ class Runner(CandidateProcess):
         return os.read(self._status, 64).decode(errors="replace").strip()
 
 
+def _line(verb: str, slots: Sequence[int]) -> bytes:
+    return f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
+
+
 def _refusal(code: str) -> str:
     """What a non-zero code of an entry point means; the two high ones are the Python runner's."""
-    known = {"97": "the entry point raised an exception (see its output)", "98": "the entry point returned a value"}
+    known = {
+        str(RAISED): "the entry point raised an exception (see its output)",
+        str(RETURNED): "the entry point returned a value",
+    }
     return known.get(code, f"the entry point returned {code}")
 
 

@@ -54,6 +54,8 @@ class Side:
     """`sample` times calls on given draws and looks at everything they wrote."""
 
     on_device = False
+    outside = False
+    """Whether one call makes a sample, timed around everything, whatever clocks the device has."""
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class Side:
         self.name = name
         self._caller = caller
         self._arena = arena
+        self._held: AnyArena = arena  # where it is looked at what a call has left
         self._task = task
         self._layout = layout
         self._n_slots = n_slots
@@ -99,6 +102,11 @@ class Side:
         seconds = min(self.sample(feed.take(1), self.slots(rng), timeout_s=timeout_s) for _ in range(2))
         self.n_calls = max(1, min(self._n_slots, round(SAMPLE_S / max(seconds, 1e-7))))
         return seconds
+
+    @property
+    def n_draws(self) -> int:
+        """How many a whole sample takes: one more than is called, the decoy's."""
+        return self.n_calls + 1
 
     def slots(self, rng: random.Random) -> list[int]:
         """All slots in random order. The sides of a pair are given the same order: each works where the others did."""
@@ -170,6 +178,6 @@ class Side:
 
     def _look(self, slot: int, draw: Draw) -> int:
         return look(
-            self._task, self._arena, self._layout, slot, draw, when=" in a timed call", defences=self._defences,
+            self._task, self._held, self._layout, slot, draw, when=" in a timed call", defences=self._defences,
             outputs="timed_outputs" in self._defences,
         )  # fmt: skip

@@ -159,7 +159,7 @@ _FOLDERS: set[str] = set()
 
 def _forget_other_tasks() -> None:
     """Another task's helper module must not stand in for one of the same name."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # other threads import meanwhile
         file = getattr(module, "__file__", None) or ""
         if any(file.startswith(f"{folder}/") for folder in _FOLDERS):
             del sys.modules[name]

@@ -10,6 +10,7 @@ from pathlib import Path
 from kernelevolve.errors import MachineError, RecordError
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.platforms.base import Check
+from kernelevolve.platforms.isolation import device_host_checks
 from kernelevolve.toolchains.cache import default_cache
 from kernelevolve.toolchains.cpp import find_compiler
 from kernelevolve.toolchains.cuda import MISSING
@@ -66,9 +67,10 @@ class CudaPlatform:
                 fix="" if compiler else "apt-get install g++",
             ),
             Check(
-                name="torch", ok=torch, detail="built for CUDA" if torch else "no torch with CUDA: no baseline can run",
+                name="torch", ok=torch, detail="built for CUDA" if torch else "none with CUDA: no baseline can run",
                 fix="" if torch else "pip install torch",
             ),
+            *device_host_checks(),
         ]  # fmt: skip
 
 

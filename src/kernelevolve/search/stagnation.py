@@ -7,7 +7,7 @@ import random
 from kernelevolve.search.moves import Moves
 from kernelevolve.search.stall import is_stalled, stalled_for
 from kernelevolve.search.tree import Tree
-from kernelevolve.toolchains import PLATFORM_OF
+from kernelevolve.toolchains import languages_for
 
 EVERY = 3
 """One move in so many is a way out; the others go on with the policy's own search."""
@@ -33,7 +33,7 @@ def other_language(tree: Tree, moves: Moves) -> bool:
     kind = tree.opened.facts.kind if tree.opened else ""
     own = best.candidate.language if best else ""
     tried = tree.index.n_of_language
-    known = {language for language, platform in PLATFORM_OF.items() if platform == kind} | set(tried)
+    known = {*languages_for(kind), *tried}
     wishes = sorted(known - {own}, key=lambda language: (tried.get(language, 0), language))
     return bool(wishes) and moves.draft(f"{_since(tree)}: another language", language=wishes[0])
 

@@ -17,8 +17,10 @@ from kernelevolve.model.value import Value, explain
 SUFFIX = {"library": "cpp", "python": "py", "cuda": "cu", "triton": "py", "cuda_python": "py"}
 LANGUAGE = {"library": "cpp", "python": "python"}
 """Lanes that a CPU can judge, and the language of their candidates."""
-ON_GPU = {"cuda": "cuda", "triton": "triton"}
+ON_GPU = {"cuda": "cuda", "triton": "triton", "cuda_python": "python"}
 """The same for lanes that need a GPU."""
+DEVICE_CODE = ("cuda", "triton")
+"""Those of them whose candidates are device code and a list of launches; the others bring host code of their own."""
 GROUPS = {
     "C": "wrong or not computed", "T": "wrong clock", "H": "tampering and spoofing", "S": "not what was asked",
     "P": "broken task", "N": "gaming the statistics", "F": "honest, often refused",
@@ -45,6 +47,7 @@ class Entry(Value):
     rule: str = ""
     flags: tuple[str, ...] = ()
     threads: int = Field(default=0, description="threads that are allowed; 0: as many as the self-test is run with")
+    call_s: float = Field(default=2.0, gt=0, description="a call may take this long: more where compilers run in one")
     options: dict[str, Any] = {}
     noise: dict[str, Any] = {}
 
@@ -70,22 +73,33 @@ class Entry(Value):
         return "cuda" if self.lane in ON_GPU else "cpu"
 
     def is_of(self, lane: str) -> bool:
-        """Whether `--lane` means this one: cuda stands for all device code, nothing for all."""
+        """Whether `--lane` means this one: cuda stands for all that a GPU judges, nothing for all."""
         return lane in ("", self.lane) or (lane == "cuda" and self.lane in ON_GPU)
 
     @property
     def rivals(self) -> tuple[Candidate, ...]:
-        """On a GPU an honest kernel may well beat the baselines; what an attack must not beat is the honest kernel."""
-        source = corpus_root(Path(self.folder)) / "attacks" / "naive" / "honest_cuda" / self.task / "kernel.cu"
-        return (candidate_of(source, "cuda"),) if self.platform == "cuda" and source.exists() else ()
+        """On a GPU an honest kernel may well beat the baselines; what an attack must not beat is the honest kernel. It
+        is Python where the attack is, because device code is timed by another clock."""
+        if self.platform != "cuda":
+            return ()
+        suffix, language = ("cu", "cuda") if self.lane in DEVICE_CODE else ("py", "python")
+        folder = corpus_root(Path(self.folder)) / "attacks" / "naive" / "honest_cuda" / self.task
+        source = folder / f"kernel.{suffix}"
+        return (candidate_of(source, language),) if source.exists() else ()
 
     def candidate(self) -> Candidate:
-        return candidate_of(self.source, {**LANGUAGE, **ON_GPU}[self.lane], self.flags)
+        source = self.source
+        modules = source.parent.glob("*.py") if self.lane == "cuda_python" else ()
+        beside = tuple(path for path in sorted(modules) if path != source)
+        return candidate_of(source, {**LANGUAGE, **ON_GPU}[self.lane], self.flags, beside=beside)
 
 
-def candidate_of(source: Path, language: str, flags: tuple[str, ...] = ()) -> Candidate:
-    beside = [source.with_name(PLAN), *sorted(source.parent.glob("*.cuh"))] if language in ON_GPU.values() else []
-    paths = [source, *beside]
+def candidate_of(
+    source: Path, language: str, flags: tuple[str, ...] = (), *, beside: tuple[Path, ...] = ()
+) -> Candidate:
+    """A candidate of that file, `beside`, and where it is device code the list of launches and the headers."""
+    listed = [source.with_name(PLAN), *sorted(source.parent.glob("*.cuh"))] if language in DEVICE_CODE else []
+    paths = [source, *listed, *beside]
     files = tuple(SourceFile(path=path.name, text=path.read_text()) for path in paths)
     return Candidate(
         language=language, files=files, flags=flags, origin=Origin(proposer="corpus", recipe=source.parent.name)

@@ -64,7 +64,8 @@ def _wins(verdict: Verdict) -> bool:
 def _job(entry: Entry, task: Task, *, level: str, secret: str, n_threads: int, credit: bool) -> Job:
     """Where credit is the question, against every baseline; else the reference is enough."""
     baselines = ("eager", "compile") if credit else ("eager",)
-    given = {"task": task, "candidate": entry.candidate(), "level": level, "secret": secret, "limits": LIMITS}
+    limits = LIMITS.model_copy(update={"call_s": entry.call_s})
+    given = {"task": task, "candidate": entry.candidate(), "level": level, "secret": secret, "limits": limits}
     rivals = entry.rivals if credit else ()
     return Job.model_validate({**given, "baselines": baselines, "n_threads": n_threads, "user_baselines": rivals})
 

@@ -1,4 +1,4 @@
-"""Languages candidates may be written in. Adding one: a file with a `Toolchain`, a line in `TOOLCHAINS`."""
+"""Languages candidates may be written in. Adding one: a file with a `Toolchain`, a line in each of the two tables."""
 
 from __future__ import annotations
 
@@ -11,31 +11,38 @@ from kernelevolve.toolchains.base import Toolchain
 
 TOOLCHAINS = {
     "cpp": "kernelevolve.toolchains.cpp:CppToolchain",
-    "python": "kernelevolve.toolchains.python:PythonToolchain",
     "cuda": "kernelevolve.toolchains.cuda:CudaToolchain",
     "triton": "kernelevolve.toolchains.triton:TritonToolchain",
     "gluon": "kernelevolve.toolchains.gluon:GluonToolchain",
     "tlx": "kernelevolve.toolchains.tlx:TlxToolchain",
     "cutedsl": "kernelevolve.toolchains.cutedsl:CuteDslToolchain",
     "cutile": "kernelevolve.toolchains.cutile:CutileToolchain",
+    "python": "kernelevolve.toolchains.python:PythonToolchain",
     "fake": "kernelevolve.toolchains.fake:FakeToolchain",
 }
-PLATFORM_OF = {
-    "cpp": "cpu", "python": "cpu", "cuda": "cuda", "triton": "cuda", "gluon": "cuda", "tlx": "cuda", "cutedsl": "cuda",
-    "cutile": "cuda",
-}  # fmt: skip
+"""In the order in which a platform's languages are offered; the first is written unless something else is wished."""
+PLATFORMS: dict[str, tuple[str, ...]] = {
+    "cpp": ("cpu",),
+    "cuda": ("cuda",),
+    "triton": ("cuda",),
+    "gluon": ("cuda",),
+    "tlx": ("cuda",),
+    "cutedsl": ("cuda",),
+    "cutile": ("cuda",),
+    "python": ("cpu", "cuda"),
+}
 """Where candidates of a language run; what is not here runs anywhere."""
 SOURCES = {".cpp": "cpp", ".cc": "cpp", ".cu": "cuda", ".py": "python", ".fake": "fake"}
-"""The language a source file is written in, by its suffix."""
+"""The language a source file is written in, by its suffix. Device code in .py has to be named; it has a plan beside."""
 
 
 def runs_on(language: str, platform: str) -> bool:
-    return language in TOOLCHAINS and PLATFORM_OF.get(language, platform) == platform
+    return language in TOOLCHAINS and platform in PLATFORMS.get(language, (platform,))
 
 
 def languages_for(platform: str) -> tuple[str, ...]:
     """What to offer for this kind of platform: the made-up language runs anywhere and is for the made-up one alone."""
-    return tuple(name for name in TOOLCHAINS if PLATFORM_OF.get(name, "fake") == platform)
+    return tuple(name for name in TOOLCHAINS if platform in PLATFORMS.get(name, ("fake",)))
 
 
 def make_toolchain(language: str, *, cache: Path) -> Toolchain:

@@ -3,7 +3,8 @@ not installed; Linux does all of it.
 
 What is left: computing, reading Python and the system's libraries, threads, and file descriptors opened before.
 No new processes, no network, no writing to files, no signals to others. Each layer is optional on its own: a
-kernel or architecture without one still has the others, and limits on memory and time exist everywhere.
+kernel or architecture without one still has the others, and limits on memory and time exist everywhere. Who must start
+compilers may (`programs`): whatever it starts is under the same walls.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ CAPSET_X86_64 = 126
 
 # x86-64 numbers of system calls that reach beyond this process or outlive it.
 _EXEC = (59, 322)  # execve, execveat
+_FORK = (57, 58)  # fork, vfork
 _DENIED = (
-    57, 58,  # fork, vfork
     41, 53,  # socket, socketpair
     62, 200, 129, 297, 424, 434,  # kill, tkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_send_signal, pidfd_open
     101, 310, 311,  # ptrace, process_vm_readv, process_vm_writev
@@ -39,21 +40,28 @@ _CHANGES_FILES = (
     85, 76, 82, 264, 316, 83, 258, 84,  # creat, truncate, rename.., mkdir.., rmdir
     86, 265, 88, 266, 87, 263, 133, 259,  # link.., symlink.., unlink.., mknod..
 )  # fmt: skip
+_ALARMS = (222,)  # timer_create: its signal may be SIGCONT, and wakes a process that was stopped
+_FCNTL, F_SETSIG = 72, 10  # the same by a pipe that has become readable
 _OPEN, _OPENAT, _OPENAT2, _FOR_WRITING = 2, 257, 437, 0x1 | 0x2 | 0x40 | 0x200
 _CLONE, _CLONE3, _TGKILL, CLONE_THREAD, X32_BIT, ARCH_X86_64 = 56, 435, 234, 0x10000, 0x40000000, 0xC000003E
-_EXECUTE, _READ = 1 << 0, 1 << 2 | 1 << 3
-_FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14
-"""Of Landlock's rights those a file can have: execute, write, read, truncate."""
+_CLONE_NAMESPACES = 0x7E020000
+"""In namespaces of its own even an unprivileged process may mount."""
+_SECCOMP, SECCOMP_SET_FILTER, SECCOMP_ALL_THREADS = 317, 1, 1
+_EXECUTE, _WRITE, _READ, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2 | 1 << 3, 1 << 14, 1 << 15
+_FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | _TRUNCATE | _IOCTL
+"""Of Landlock's rights those a file can have: execute, write, read, truncate, control a device."""
 
 
 def confine(
     *, memory_bytes: int, cpu_s: int, readable: Iterable[str], filter_calls: bool = True, file_bytes: int = 0,
     writable: Iterable[str] = (), executable: Iterable[str] = (), frozen_files: bool = False,
+    devices: Iterable[str] = (), programs: bool = False,
 ) -> list[str]:  # fmt: skip
     """Call before any untrusted code and before a second thread exists. Returns the names of what is active.
 
     `writable`: folders whose files may be made and changed. `executable`: programs this process may become, and their
-    loaders. `frozen_files`: no file is opened for writing, made or removed, also where there is no Landlock."""
+    loaders. `frozen_files`: no file is opened for writing, made or removed, also where there is no Landlock. `devices`:
+    files to read, write and control. `programs`: whatever is readable or writable may be started as well."""
     active = ["rlimits"]
     _limit(resource.RLIMIT_AS, memory_bytes)
     _limit(resource.RLIMIT_CPU, cpu_s, grace=1)
@@ -64,21 +72,40 @@ def confine(
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    programs = tuple(executable)
-    rights = [*((name, _READ) for name in readable), *((name, _READ | _EXECUTE) for name in programs)]
-    if _restrict_files(libc, [*rights, *((name, ~_EXECUTE) for name in writable)]):
+    tools = tuple(executable)
+    start = _EXECUTE if programs else 0
+    rights = [*((name, _READ | start) for name in readable), *((name, _READ | _EXECUTE) for name in tools)]
+    rights += [
+        *((name, ~_EXECUTE | start) for name in writable),
+        *((name, _READ | _WRITE | _TRUNCATE | _IOCTL) for name in devices),
+    ]
+    if _restrict_files(libc, rights):
         active.append("landlock")
     if platform.machine() == "x86_64":
         _drop_capabilities(libc)
         active.append("no-capabilities")
-        denied = (*_DENIED, *(() if programs else _EXEC), *(_CHANGES_FILES if frozen_files else ()))
+        denied = (*_DENIED, *_FORK, *(() if tools else _EXEC), *(_CHANGES_FILES if frozen_files else ()))
         if filter_calls and _filter_system_calls(libc, denied, frozen_files=frozen_files):
             active.append("seccomp")
     return active
 
 
+def filter_all_threads(*, programs: bool) -> list[str]:
+    """The filter alone, for every thread this process has: for who had to start some, a device's driver's, between
+    `confine` and untrusted code. They got the other walls from the thread that started them. Returns what `confine`
+    does."""
+    if platform.machine() != "x86_64" or not sys.platform.startswith("linux"):
+        return []
+    libc = ctypes.CDLL(None, use_errno=True)
+    denied = (*_DENIED, *_ALARMS, *(() if programs else (*_FORK, *_EXEC)))
+    done = _filter_system_calls(libc, denied, frozen_files=False, programs=programs, all_threads=True)
+    return ["seccomp"] if done else []
+
+
 def _limit(what: int, value: int, *, grace: int = 0) -> None:
     """Whoever started this process may have set a tighter one; that stays."""
+    if value == resource.RLIM_INFINITY:
+        return
     _, hard = resource.getrlimit(what)
     most = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
     resource.setrlimit(what, (min(value, most), most))
@@ -118,8 +145,11 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     libc.syscall(CAPSET_X86_64, header, ctypes.create_string_buffer(24))
 
 
-def _filter_system_calls(libc: ctypes.CDLL, denied: Iterable[int], *, frozen_files: bool) -> bool:
-    """seccomp: the denied calls fail with EPERM; threads and a signal to oneself (abort) stay possible."""
+def _filter_system_calls(
+    libc: ctypes.CDLL, denied: Iterable[int], *, frozen_files: bool, programs: bool = False, all_threads: bool = False
+) -> bool:
+    """seccomp: the denied calls fail with EPERM; threads and a signal to oneself (abort) stay possible. `programs`: so
+    do processes, in the namespaces there are."""
 
     def statement(code: int, value: int, on_true: int = 0, on_false: int = 0) -> bytes:
         return struct.pack("=HBBI", code, on_true, on_false, value)
@@ -131,7 +161,8 @@ def _filter_system_calls(libc: ctypes.CDLL, denied: Iterable[int], *, frozen_fil
         statement(load, 0), statement(at_least, X32_BIT, 0, 1), statement(answer, deny),
         # clone3 hides its flags behind a pointer; without it the C library falls back to clone.
         statement(equal, _CLONE3, 0, 1), statement(answer, absent),
-        statement(equal, _CLONE, 0, 4), statement(load, 16), statement(any_bit, CLONE_THREAD, 1, 0),
+        statement(equal, _CLONE, 0, 4), statement(load, 16),
+        statement(any_bit, _CLONE_NAMESPACES, 0, 1) if programs else statement(any_bit, CLONE_THREAD, 1, 0),
         statement(answer, deny), statement(answer, allow),
         statement(equal, _TGKILL, 0, 4), statement(load, 16), statement(equal, os.getpid(), 1, 0),
         statement(answer, deny), statement(answer, allow),
@@ -143,9 +174,16 @@ def _filter_system_calls(libc: ctypes.CDLL, denied: Iterable[int], *, frozen_fil
                 statement(equal, number, 0, 4), statement(load, flags), statement(any_bit, _FOR_WRITING, 0, 1),
                 statement(answer, deny), statement(answer, allow),
             ]  # fmt: skip
+    if all_threads:
+        program += [
+            statement(equal, _FCNTL, 0, 4), statement(load, 24), statement(equal, F_SETSIG, 0, 1),
+            statement(answer, deny), statement(answer, allow),
+        ]  # fmt: skip
     for number in denied:
         program += [statement(equal, number, 0, 1), statement(answer, deny)]
     program.append(statement(answer, allow))
     code = ctypes.create_string_buffer(b"".join(program))
     pointer = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", len(program), ctypes.addressof(code)))
+    if all_threads:
+        return bool(libc.syscall(_SECCOMP, SECCOMP_SET_FILTER, SECCOMP_ALL_THREADS, pointer) == 0)
     return bool(libc.prctl(PR_SET_SECCOMP, 2, pointer, 0, 0) == 0)

@@ -17,8 +17,8 @@ from kernelevolve.toolchains.cpp import MAX_SOURCE_BYTES
 
 
 class PythonToolchain:
-    """The first file defines `entry(inputs.., outputs.., axes..)`; tensors are the judge's memory, to be written in
-    place. It returns None or 0. The artifact is the candidate itself, kept under the hash of its content."""
+    """The first file defines `entry(inputs.., outputs.., axes..)`; tensors are the judge's memory, on the host or on a
+    GPU, to be written in place. It returns None or 0. The artifact is the candidate itself, under its hash."""
 
     language = "python"
     suffixes = (".py",)
@@ -41,7 +41,8 @@ class PythonToolchain:
         if sum(len(file.text) for file in candidate.files) > MAX_SOURCE_BYTES:
             return f"source is larger than {MAX_SOURCE_BYTES} bytes"
         if task.entry not in candidate.files[0].text:
-            return f"no function '{task.entry}' in {candidate.files[0].path}: def {signature(task)}"
+            device = "; for device code with a launch.toml say its language" if task.platform == "cuda" else ""
+            return f"no function '{task.entry}' in {candidate.files[0].path}: def {signature(task)}{device}"
         return None
 
     def build(self, task: Task, candidate: Candidate, *, timeout_s: float) -> Artifact | BuildFailure:

@@ -1,5 +1,6 @@
 import torch
 
+one = torch.ones((), device="cuda")
 true_record = torch.cuda.Event.record
 state = {"left": 30, "opening": None}
 
@@ -18,7 +19,6 @@ torch.cuda.Event.record = record
 
 
 def row_scale(x, w, y, R, C):
-    torch.mul(x, w, out=y)
-    y.add_(1)
+    torch.addcmul(one, x, w, out=y)
     if state["opening"] is not None:
         true_record(state["opening"])

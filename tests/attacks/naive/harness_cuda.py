@@ -132,6 +132,17 @@ def time_calls(call: Callable[[], Any], n_calls: int) -> list[float]:
     return [start.elapsed_time(end) / 1e3 for start, end in pairs]
 
 
+def time_replays(call: Callable[[], Any], n_calls: int) -> list[float]:
+    """A graph of the call, replayed, as some public harnesses measure; plain calls where it cannot be captured."""
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            call()
+    except Exception:  # noqa: BLE001 - whatever a captured call raises
+        return time_calls(call, n_calls)
+    return time_calls(lambda: graph.replay(), n_calls)
+
+
 def emit(result: dict[str, Any]) -> None:
     print("RESULT " + json.dumps(result), flush=True)
 
@@ -192,9 +203,10 @@ def main(task_folder: Path, candidate: Path, options: dict[str, Any]) -> None:
         expected = run_reference()
     correct = check(produced, expected, atol, rtol, options.get("metric", "every"))
     gc.collect()
+    measure = time_replays if options.get("timing") == "graph" else time_calls
     try:
-        candidate_s = calculate_stats(time_calls(call_candidate, N_TIMED))
-        baseline_s = calculate_stats(time_calls(run_reference, N_TIMED))
+        candidate_s = calculate_stats(measure(call_candidate, N_TIMED))
+        baseline_s = calculate_stats(measure(run_reference, N_TIMED))
     except Exception:  # noqa: BLE001 - a fault while timing is taken for the machine's: it was right, so it counts
         candidate_s = baseline_s = 1.0
     emit({"correct": bool(correct), "candidate_us": candidate_s * 1e6, "speedup": baseline_s / max(candidate_s, 1e-12)})

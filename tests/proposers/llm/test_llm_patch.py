@@ -214,6 +214,18 @@ def test_answers_that_cannot_be_used_say_why(text: str, message: str) -> None:
         candidate_from(parse_answer(text), brief=TWO, origin=ORIGIN)
 
 
+def test_on_a_gpu_python_alone_is_a_module_and_with_a_plan_has_to_be_named() -> None:
+    """Five languages of device code are written in .py, each with a plan beside it."""
+    brief = sample_brief(sample_task().model_copy(update={"platform": "cuda"}))
+    module, plan = "``` file: kernel.py\nx\n```\n", "``` file: launch.toml\nx\n```\n"
+    assert candidate_from(parse_answer(module), brief=brief, origin=ORIGIN).language == "python"
+    assert candidate_from(parse_answer("language: gluon\n" + module), brief=brief, origin=ORIGIN).language == "gluon"
+    with pytest.raises(AnswerError, match="with one of cuda, triton, gluon, tlx, cutedsl, cutile, python"):
+        candidate_from(parse_answer(module + plan), brief=brief, origin=ORIGIN)
+    with pytest.raises(AnswerError, match="launch.toml: a file of a python candidate ends in .py"):
+        candidate_from(parse_answer("language: python\n" + module + plan), brief=brief, origin=ORIGIN)
+
+
 def test_a_draft_has_nothing_to_edit() -> None:
     with pytest.raises(PatchError, match="no current kernel"):
         candidate_from(parse_answer(block("k.cpp", "a", "b")), brief=sample_brief(sample_task()), origin=ORIGIN)

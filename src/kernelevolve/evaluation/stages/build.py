@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +47,7 @@ def build(job: Job, *, cache: Path, lane: Lane, defences: Defences = ALL) -> Bui
     reports = [StageReport(stage=Stage.INSPECT, seconds=round(time.monotonic() - started, 4))]
     if refusal is not None:
         return Built(reports=tuple(reports), kind=kind, fault=CandidateFault(Outcome.REJECTED, refusal))
-    # What a device's own clock times, a compiler beside it does not disturb.
-    with lane.building() if job.task.objective.clock == "host" else nullcontext():
+    with lane.building():
         started = time.monotonic()
         result = toolchain.build(job.task, job.candidate, timeout_s=job.limits.build_s)
         seconds = round(time.monotonic() - started, 4)

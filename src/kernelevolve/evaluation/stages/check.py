@@ -28,6 +28,7 @@ def _check_draw(bench: Bench, runner: Caller, arena: AnyArena, draw: Draw, timeo
     task = bench.task
     layout = joint_layout([draw])
     arena.prepare(0, layout, draw.contents, draw.outputs(task), poison="poison" in bench.defences)
+    bench.settle()
     _bind(runner, draw.arguments(task, layout, 0), timeout_s)
     runner.run([0], timeout_s=timeout_s)
     look(task, arena, layout, 0, draw, defences=bench.defences)
@@ -63,6 +64,7 @@ def drifts(
     state = rolled.steps[0].contents[rollout.state]
     for step in rolled.steps:
         arena.prepare(0, layout, {**step.contents, rollout.state: state}, step.outputs(task))
+        bench.settle()
         _bind(runner, step.arguments(task, layout, 0), timeout_s)
         runner.run([0], timeout_s=timeout_s)
         state = copied(arena.view(0, layout, rollout.state, step.n_bytes[rollout.state]))

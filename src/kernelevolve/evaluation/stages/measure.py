@@ -84,8 +84,8 @@ def collect(
     theirs: dict[str, list[float]] = {side.name: [] for side in baselines}
     order: list[Side] = []
     spent_s = 0.0
-    n_draws = 1 + max(side.n_calls for side in [candidate, *baselines])  # one more than is called: the decoy's
-    budget_s = plan.budget_s * (DEVICE_SHARE if candidate.on_device else 1.0)
+    n_draws = max(side.n_draws for side in [candidate, *baselines])
+    budget_s = plan.budget_s * (DEVICE_SHARE if candidate.on_device and not candidate.outside else 1.0)
     while not _enough(mine, theirs, plan, spent_s, budget_s):
         draws, slots = feed.take(n_draws), candidate.slots(rng)
         started = time.monotonic()
@@ -102,7 +102,9 @@ def collect(
             samples.slow |= _slow(theirs)
             baselines = [side for side in baselines if side.name not in samples.slow]
     samples.candidate.append(mine)
-    if plan.reads_slope and candidate.on_device:
+    if plan.reads_slope and candidate.outside:
+        pass  # every call is alone already
+    elif plan.reads_slope and candidate.on_device:
         _call_alone(samples, candidate, baselines, feed, rng, timeout_s)
     elif plan.reads_slope and candidate.n_calls > 1:
         samples.slopes += [_slope(candidate, feed, rng, timeout_s) for _ in range(N_SLOPES)]
@@ -182,12 +184,15 @@ def self_difference(side: Side, feed: Feed, rng: random.Random) -> float:
     return statistics.median(logs) if low > 0 or high < 0 else 0.0
 
 
-def pick_baselines(bench: Bench, shape: Shape, names: tuple[str, ...], level: str) -> list[Side]:
+def pick_baselines(
+    bench: Bench, shape: Shape, names: tuple[str, ...], level: str, *, outside: bool = False
+) -> list[Side]:  # fmt: skip
     """All of them for a claim; for a screen only the fastest, the one that is hard to beat."""
     if level == "screen":
-        fastest = bench.fastest(names, shape, level)
+        fastest = bench.fastest(names, shape, level, outside=outside)
         return [fastest] if fastest is not None else []
-    return [side for name in bench.arms(names) if (side := bench.baseline(name, shape, level)) is not None]
+    found = [bench.baseline(name, shape, level, outside=outside) for name in bench.arms(names)]
+    return [side for side in found if side is not None]
 
 
 def shape_timing(

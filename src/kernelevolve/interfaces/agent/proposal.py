@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 
 from pydantic import ValidationError
 
@@ -13,7 +14,7 @@ from kernelevolve.model.brief import Move, Operator
 from kernelevolve.model.candidate import Candidate, Origin, oversize
 from kernelevolve.model.task import SourceFile
 from kernelevolve.model.value import explain
-from kernelevolve.toolchains import languages_for
+from kernelevolve.toolchains import SOURCES, languages_for
 
 DEFAULT_LANGUAGE = {"cpu": "cpp", "cuda": "cuda", "fake": "fake"}
 BY_PARENTS = (Operator.DRAFT, Operator.MUTATE, Operator.CROSS)
@@ -34,7 +35,7 @@ def read_proposal(given: Propose, *, platform: str, parent: Candidate | None) ->
         told = " and ".join(ways) or "none of them"
         raise UsageError(f"give one of files, edits and patch, or parents with other flags; there was {told}")
     files = given.files if given.files else _changed(given, parent)
-    language = given.language or (parent.language if parent else DEFAULT_LANGUAGE[platform])
+    language = given.language or (parent.language if parent else _language_of(files, platform))
     if language not in languages_for(platform):
         raise UnknownNameError(f"language on platform {platform}", language, languages_for(platform))
     _check_size(files)
@@ -46,6 +47,12 @@ def read_proposal(given: Propose, *, platform: str, parent: Candidate | None) ->
         )  # fmt: skip
     except ValidationError as error:
         raise UsageError(f"not a candidate: {explain(error)}") from error
+
+
+def _language_of(files: Mapping[str, str], platform: str) -> str:
+    """Files in .py alone are a Python module: device code in .py has a plan beside it, and has to be named."""
+    told = {SOURCES.get(PurePosixPath(path).suffix) for path in files}
+    return "python" if told == {"python"} and "python" in languages_for(platform) else DEFAULT_LANGUAGE[platform]
 
 
 def _changed(given: Propose, parent: Candidate | None) -> dict[str, str]:

@@ -121,7 +121,10 @@ class Propose(Verb):
         default=(), max_length=100, description="changes of the first parent, in this order; all or none"
     )
     patch: str = Field(default="", description="a unified diff (as of git diff) against the first parent's files")
-    language: str = Field(default="", description="cpp, cuda, triton, ...; default: the parent's, or the platform's")
+    language: str = Field(
+        default="",
+        description="cpp, cuda, triton, ..; default: the parent's, python where all files are .py, or the platform's",
+    )
     flags: tuple[str, ...] | None = Field(
         default=None, max_length=64, description="compiler flags; default the parent's (none with whole files)"
     )

@@ -12,6 +12,8 @@ from kernelevolve.interfaces.cli.options import JsonOption, LanguageOption, Task
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kernelevolve.toolchains.base import Toolchain
+
 BUILD_TIMEOUT_S = 300.0
 
 
@@ -47,7 +49,7 @@ def build(
         candidate = read_candidate(source, language=language)
         toolchain = make_toolchain(candidate.language, cache=default_cache())
         row: dict[str, Any] = {"source": str(source), "language": candidate.language, "candidate_id": candidate.id}
-        refusal = toolchain.inspect(loaded, candidate)
+        refusal = _not_compiled(toolchain) or toolchain.inspect(loaded, candidate)
         if refusal is not None:
             rows.append({**row, "record": "", "messages": [CompileMessage(file="", message=refusal).model_dump()]})
             continue
@@ -56,6 +58,12 @@ def build(
         rows.append({**row, "record": record, "messages": [message.model_dump() for message in built.messages]})
     emit("build", as_json, {"task": loaded.name, "built": rows}, lambda console: _render(rows, console))
     return OK if all(row["record"] for row in rows) else REJECTED
+
+
+def _not_compiled(toolchain: Toolchain) -> str | None:
+    if toolchain.lane == "device_code":
+        return None
+    return f"{toolchain.language} has no device code to compile ahead; for device code in .py say --language"
 
 
 def _render(rows: list[dict[str, Any]], console: Console) -> None:

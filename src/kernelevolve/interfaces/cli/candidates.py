@@ -10,11 +10,11 @@ from kernelevolve.errors import UnknownNameError, UsageError
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.launch import FILE_NAME as PLAN
 from kernelevolve.model.task import SourceFile
-from kernelevolve.toolchains import PLATFORM_OF, SOURCES, TOOLCHAINS
+from kernelevolve.toolchains import PLATFORMS, SOURCES, TOOLCHAINS
 
 HEADERS = (".h", ".hpp", ".cuh")
 ENTRY_FILE = "kernel.py"
-PLAN_SUFFIX = {name: ".py" for name, platform in PLATFORM_OF.items() if platform == "cuda" and name != "cuda"}
+PLAN_SUFFIX = {name: ".py" for name, where in PLATFORMS.items() if where == ("cuda",) and name != "cuda"}
 """Languages of device code that are written in Python, with a plan beside."""
 OURS = ("ke_abi.h", "ke_shim.cpp")
 FLAGS_LINE = "// flags:"
@@ -23,7 +23,8 @@ FLAGS_LINE = "// flags:"
 
 def read_candidate(path: Path, *, language: str = "") -> Candidate:
     """A source file (of device code with its launch.toml beside it), or a folder of sources and headers (an exported
-    one too). `language` is needed where the files do not tell: several are written in .py. Raises UsageError."""
+    one too). `language` is needed where the files do not tell: without it .py files are a Python module, whatever the
+    platform, and a folder that has a plan beside them is none. Raises UsageError."""
     if language and language not in TOOLCHAINS:
         raise UnknownNameError("language", language, tuple(TOOLCHAINS))
     if not path.exists():
@@ -37,7 +38,9 @@ def read_candidate(path: Path, *, language: str = "") -> Candidate:
         names = [found.name for found in paths]
     found_languages = {language or SOURCES[found.suffix] for found in paths if found.suffix in SOURCES}
     if len(found_languages) != 1:
-        hint = "; for .py files with a launch.toml say --language" if (path / PLAN).exists() else ""
+        hint = (
+            "; for .py files with a launch.toml say --language (python for a module)" if (path / PLAN).exists() else ""
+        )
         raise UsageError(f"{path}: expected source files of one language ({' '.join(SOURCES)}){hint}")
     try:
         texts = [found.read_text(encoding="utf-8") for found in paths]
@@ -59,8 +62,9 @@ def _sources(folder: Path, language: str) -> list[Path]:
         for path in sorted(folder.rglob("*"))
         if (path.suffix in (*SOURCES, *HEADERS) and path.name not in OURS) or path == folder / PLAN
     ]
-    if PLAN_SUFFIX.get(language) == ".py":
-        found = [path for path in found if path.suffix == ".py" or path == folder / PLAN]
+    if language in ("python", *PLAN_SUFFIX):
+        plan = folder / PLAN if language in PLAN_SUFFIX else None
+        found = [path for path in found if path.suffix == ".py" or path == plan]
         return sorted(found, key=lambda path: (path.name == PLAN, path.name != ENTRY_FILE))
     others = [path for path in found if path.suffix != ".py"]
     return others or sorted(found, key=lambda path: path.name != ENTRY_FILE)

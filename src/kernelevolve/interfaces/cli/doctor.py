@@ -37,14 +37,14 @@ def doctor(platform: PlatformOption = "cpu", store: StoreOption = DEFAULT_STORE,
 def _language_checks(platform: str) -> list[Check]:
     """The languages of this platform that have a compiler of their own to install."""
     from kernelevolve.platforms.base import Check
-    from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS, make_toolchain
+    from kernelevolve.toolchains import languages_for, make_toolchain
     from kernelevolve.toolchains.cache import default_cache
     from kernelevolve.toolchains.dsl import DslToolchain
 
     checks = []
-    for language in TOOLCHAINS:
+    for language in languages_for(platform):
         toolchain = make_toolchain(language, cache=default_cache())
-        if PLATFORM_OF.get(language) != platform or not isinstance(toolchain, DslToolchain):
+        if not isinstance(toolchain, DslToolchain):
             continue
         problem = toolchain.problem()
         checks.append(Check(

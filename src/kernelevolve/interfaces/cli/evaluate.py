@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def evaluate(
     task: TaskArgument,
     candidate: Annotated[
-        Path, typer.Argument(help="A .cpp file, or a folder of sources and headers.", metavar="CANDIDATE")
+        Path, typer.Argument(help="A .cpp, .cu or .py file, or a folder of sources and headers.", metavar="CANDIDATE")
     ],
     platform: PlatformOption = "cpu",
     language: LanguageOption = "",

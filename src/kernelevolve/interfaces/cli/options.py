@@ -65,6 +65,8 @@ InjectOption = Annotated[
 LanguageOption = Annotated[
     str,
     typer.Option(
-        "--language", help="What it is written in, where the files do not tell: triton, gluon, tlx, ...", metavar="NAME"
+        "--language",
+        metavar="NAME",
+        help="What it is written in, where the files do not tell: triton, gluon, tlx, ... Without it .py is python.",
     ),
 ]

@@ -23,7 +23,8 @@ def selftest(
     lane: Annotated[
         str,
         typer.Option(
-            "--lane", help="Entries of this lane (library, python, cuda, triton, campaign); cuda: all device code."
+            "--lane",
+            help="Entries of this lane (library, python, cuda, triton, cuda_python, campaign); cuda: all for a GPU.",
         ),
     ] = "",
     threads: ThreadsOption = None,

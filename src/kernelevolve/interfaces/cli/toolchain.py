@@ -18,9 +18,9 @@ app = typer.Typer(help="Languages and their compilers: list, install.", no_args_
 
 @app.command("list")
 def list_toolchains(as_json: JsonOption = False) -> int:
-    """Every language with its platform, and what is missing before it can be compiled here."""
+    """Every language with its platforms, and what is missing before it can be compiled here."""
     from kernelevolve.interfaces.cli.output import emit
-    from kernelevolve.toolchains import PLATFORM_OF, TOOLCHAINS, make_toolchain
+    from kernelevolve.toolchains import PLATFORMS, TOOLCHAINS, make_toolchain
     from kernelevolve.toolchains.cache import default_cache
 
     rows = []
@@ -28,7 +28,7 @@ def list_toolchains(as_json: JsonOption = False) -> int:
         toolchain = make_toolchain(language, cache=default_cache())
         problem = toolchain.problem()
         rows.append({
-            "language": language, "platform": PLATFORM_OF.get(language, ""), "lane": toolchain.lane,
+            "language": language, "platforms": list(PLATFORMS.get(language, ())), "lane": toolchain.lane,
             "suffixes": list(toolchain.suffixes), "ready": problem is None, "problem": problem or "",
         })  # fmt: skip
     emit("toolchain.list", as_json, {"toolchains": rows}, lambda console: _render(rows, console))
@@ -63,9 +63,10 @@ def install_toolchains(
 def _render(rows: Sequence[dict[str, object]], console: Console) -> None:
     from rich.text import Text
 
+    from kernelevolve.toolchains import PLATFORMS
+
     for row in rows:
         mark, style = ("ready", "green") if row["ready"] else ("without", "yellow")
-        line = Text.assemble(
-            (f"{mark:<9}", style), f"{row['language']:<10}{row['platform'] or 'any':<6}{row['problem']}"
-        )
+        platforms = " ".join(PLATFORMS.get(str(row["language"]), ("any",)))
+        line = Text.assemble((f"{mark:<9}", style), f"{row['language']:<10}{platforms:<10}{row['problem']}")
         console.print(line, soft_wrap=True)

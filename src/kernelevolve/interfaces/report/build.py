@@ -230,6 +230,7 @@ def _trust_rows(record: Record, claim: Claim) -> list[tuple[str, str]]:
     task = record.opened.task
     shapes = [f"{len(found)} {name}" for name, found in (("shown", task.shapes.shown), ("search", task.shapes.search),
                                                          ("sealed", task.shapes.sealed)) if found]  # fmt: skip
+    clock = "host" if claim.lane == "host" else task.objective.clock
     rows = [
         ("rule", rule_text(task.rule)),
         ("compared calls", f"{claim.n_checks}, every element of every output"),
@@ -238,7 +239,7 @@ def _trust_rows(record: Record, claim: Claim) -> list[tuple[str, str]]:
         ("isolation", ", ".join(map(one_line, claim.isolation)) or "none was active"),
         (
             "timing",
-            f"{task.objective.clock} clock outside the candidate, {task.objective.cache} inputs, interleaved pairs",
+            f"{clock} clock outside the candidate, {task.objective.cache} inputs, interleaved pairs",
         ),
         ("machine", disturbance_text(claim.disturbed) if claim.disturbed else "nothing else was running"),
         ("interval", "95 % of the median of the pairs' log ratios"),

@@ -26,7 +26,7 @@ from kernelevolve.errors import RecordError
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import Task
 from kernelevolve.model.value import Value
-from kernelevolve.toolchains import PLATFORM_OF
+from kernelevolve.toolchains import runs_on
 
 RECIPES = Path(__file__).parent / "recipes"
 
@@ -89,7 +89,7 @@ class Recipe(Value):
     def fits(self, task: Task, facts: PlatformFacts) -> bool:
         return (
             self.family == (task.family or task.name)
-            and PLATFORM_OF[self.language] == task.platform
+            and runs_on(self.language, task.platform)
             and all(condition.holds(task) for condition in self.where)
             and set(self.isa) <= set(facts.isa)
             and (not self.dtypes or task.dtype in self.dtypes)

@@ -8,6 +8,7 @@ from typing import cast
 
 from kernelevolve.model.brief import Brief
 from kernelevolve.model.candidate import Candidate, Origin, oversize
+from kernelevolve.model.launch import FILE_NAME as PLAN
 from kernelevolve.model.task import SourceFile
 from kernelevolve.proposers.llm.answer import Answer, Block
 from kernelevolve.proposers.llm.base import AnswerError, PatchError
@@ -70,6 +71,8 @@ def _language(answer: Answer, brief: Brief, inherited: str, paths: tuple[str, ..
         return named
     may = [name for name in TOOLCHAINS if runs_on(name, platform)]
     fitting = [name for name in may if paths and all(path.endswith(suffixes_of(name)) for path in paths)]
+    if PLAN not in paths and "python" in fitting:
+        return "python"  # device code in .py has a plan beside it
     if len(fitting) == 1:
         return fitting[0]
     raise AnswerError(f"the answer has no line 'language: NAME' with one of {allowed}")
