@@ -105,6 +105,20 @@ class TestTriton(ModuleCase):
         source = SOURCE.replace("+ 1\n", "+ 1\n    scaled += tl.sum(scaled)\n")
         assert int(built_of(toolchain, candidate(source)).plan.launch[0].shared_bytes) > 0
 
+    def test_where_a_compiler_is_installed_is_no_part_of_the_machine_code(self, toolchain: TritonToolchain) -> None:
+        """Lines of Triton's own library are in the code's table of lines: by the file's name, not by its folder."""
+        artifact = toolchain.build(
+            for_gpu(),
+            candidate(SOURCE.replace("+ 1\n", "+ 1\n    scaled += tl.sum(scaled)\n")),
+            timeout_s=BUILD_TIMEOUT_S,
+        )
+        assert isinstance(artifact, Artifact)
+        record = Path(artifact.path)
+        (kernel,) = DeviceBuilt.from_json(record.read_text()).kernels
+        code = cubin_path(record, kernel).read_bytes()
+        assert b"standard.py" in code
+        assert b"site-packages" not in code
+
     def test_a_fault_inside_a_called_function_is_found_where_it_is(self, toolchain: TritonToolchain) -> None:
         inner = "@triton.jit\ndef inner(a):\n    b = a + 1\n    return b.nothing_like_it\n\n\n"
         source = SOURCE.replace("+ 1\n", "+ inner(C)\n").replace("@triton.jit\n", inner + "@triton.jit\n")

@@ -20,6 +20,7 @@ IN_PACKAGES = "nvidia/cu13/bin/ptxas"
 """Where `nvidia-cuda-nvcc` puts it, below the folder of an environment's packages."""
 _ERROR = re.compile(r"^ptxas [^\n]*, line (?P<line>\d{1,8}); (?:error|fatal)\s*: (?P<text>[^\n]*)$", re.M)
 _FILE = re.compile(r"^\s*\.file\s+(\d+)\s+(?:\"[^\"\n]*\"\s+)?\"([^\"\n]*)\"", re.M)
+_FOLDER = re.compile(rb"^(\s*\.file\s+\d+\s+)(?:\"[^\"\n]*\"\s+)?\"[^\"\n]*/([^\"/\n]*)\"", re.M)
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d{1,8})\b")
 _STACK = re.compile(r"^ +(?=\d+ bytes stack frame)", re.M)
 """How ptxas starts the line that NVRTC starts with "ptxas         ."."""
@@ -31,7 +32,8 @@ def assemble(
     """(machine code, what the assembler said: registers and spills are notes). Raises CompileFault, MachineError."""
     work = folder / "assemble"
     work.mkdir(exist_ok=True)
-    (work / "kernel.ptx").write_bytes(ptx)
+    # Names alone: where a compiler is installed is no part of a kernel, and one kernel is the same code everywhere.
+    (work / "kernel.ptx").write_bytes(_FOLDER.sub(rb'\1"\2"', ptx))
     (work / "kernel.cubin").unlink(missing_ok=True)
     command = [str(ptxas), "-v", "-lineinfo", f"--gpu-name={architecture}", "kernel.ptx", "-o", "kernel.cubin"]
     finished = run_confined(command, folder=work, timeout_s=timeout_s)

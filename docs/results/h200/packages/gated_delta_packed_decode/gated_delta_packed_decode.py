@@ -100,7 +100,7 @@ SPEC = {'name': 'gated_delta_packed_decode',
               'language': 'triton'}],
  'reference': 'reference/reference.py',
  'fallback': 'vllm',
- 'identity': '24bc44aa38f4'}
+ 'identity': '369f5443a7f3'}
 
 
 def _runtime(name):

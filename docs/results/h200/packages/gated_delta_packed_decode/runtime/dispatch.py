@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import itertools
+import math
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,11 +18,12 @@ import torch
 
 from .cpp import CppKernel
 from .cuda import CudaKernel
+from .python import PythonKernel
 from .sizes import Dims, Expression, Rule, Unfit, pitch
 
 MAX_PLANS = 1024
 """Shapes remembered per thread."""
-BACKENDS: dict[str, Callable[..., Kernel]] = {"cpp": CppKernel, "cubin": CudaKernel}
+BACKENDS: dict[str, Callable[..., Kernel]] = {"cpp": CppKernel, "cubin": CudaKernel, "python": PythonKernel}
 _N_MODES: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
@@ -228,11 +230,25 @@ class Operator:
         if self._vendor is not None:
             try:
                 thread.served, thread.reason = self.spec["fallback"], reason
-                return self._vendor(inputs, given)
+                return self._as_declared(self._vendor(inputs, given), inputs, given)
             except ImportError:  # what it needs is not installed, so nothing was done yet
                 self._vendor = None
         thread.served, thread.reason = "reference", reason
         return self.by_reference(inputs, given)
+
+    def _as_declared(self, result: Any, inputs: Sequence[Any], given: Sequence[Any]) -> Any:
+        """Somebody else's answer in the shapes that the operator declares: other libraries keep other dimensions."""
+        if self._depends or result is None:
+            return result
+        results = (result,) if isinstance(result, torch.Tensor) else tuple(result)
+        try:
+            shapes = self.output_shapes(self.sizes(inputs, dict(zip(self._given, given, strict=True))))
+        except Unfit:
+            return result
+        if [one.numel() for one in results] != [math.prod(dims) for dims in shapes]:
+            return result
+        shaped = tuple(one.reshape(dims) for one, dims in zip(results, shapes, strict=True))
+        return shaped[0] if isinstance(result, torch.Tensor) else shaped
 
     def _found_vendor(self, folder: Path) -> Callable[..., Any] | None:
         """A function of the task's own baselines.py by its name, or `module:function`; nothing where that is not
