@@ -4,6 +4,8 @@
 #   benchmarks/gpu_selftest.sh FOLDER_FOR_RESULTS          doctor, tests, self-test
 #   benchmarks/gpu_selftest.sh FOLDER_FOR_RESULTS naive    instead: does the naive harness fall for the attacks?
 #   benchmarks/gpu_selftest.sh FOLDER_FOR_RESULTS honest   instead: two plain kernels against both baselines, confirmed
+#   benchmarks/gpu_selftest.sh FOLDER_FOR_RESULTS host     instead: Python host code: its tests, then its lane of the corpus,
+#                                                          in as many parts as there are GPUs, one on each
 # ONLY=T12 takes entries whose name starts so; STEPS="selftest" leaves out the doctor and the tests.
 # Where there is no registry, wheels in .whl/ are installed first. Every step runs even when one before it failed; the
 # exit code is the self-test's.
@@ -25,6 +27,22 @@ step() { echo "== $1 at $((SECONDS - started)) s" | tee -a "$out/steps.log" >&2;
 if [ "${2:-}" = naive ]; then
     "$python" benchmarks/naive_harness_cuda.py --out "$out" --only "${ONLY:-}" 2>&1 | tee "$out/naive_cuda.log"
     exit "${PIPESTATUS[0]}"
+fi
+if [ "${2:-}" = host ]; then
+    timeout 150 "$python" -m pytest -q -m device --durations=10 -p no:cacheprovider tests/evaluation/test_python_device.py \
+        tests/evaluation/test_outside_side.py > "$out/host_tests.log" 2>&1
+    echo "tests of host code ended with $? at $((SECONDS - started)) s: $(tail -1 "$out/host_tests.log")"
+    n=$(nvidia-smi -L | wc -l) pids=()
+    for gpu in $(seq 1 "$n"); do
+        [ "$gpu" = 1 ] || cp -r "$KERNELEVOLVE_CACHE" "$KERNELEVOLVE_CACHE.$gpu"
+        CUDA_VISIBLE_DEVICES=$((gpu - 1)) KERNELEVOLVE_CACHE=$KERNELEVOLVE_CACHE$([ "$gpu" = 1 ] || echo ".$gpu") \
+            "$python" -m kernelevolve.interfaces.cli.main selftest --lane cuda_python --part "$gpu/$n" --only "${ONLY:-}" --json \
+            > "$out/selftest_host.$gpu.json" 2> "$out/selftest_host.$gpu.log" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid"; echo "a part ended with $? at $((SECONDS - started)) s"; done
+    grep -h "^WRONG\|not judged" "$out"/selftest_host.*.log
+    exit
 fi
 if [ "${2:-}" = honest ]; then
     for task in row_scale row_sum; do

@@ -14,7 +14,7 @@ from kernelevolve.model.job import Job
 from kernelevolve.model.verdict import Outcome, Stage, Verdict
 from kernelevolve.selftest.campaigns import RULES, Noise, wins
 from kernelevolve.selftest.corpus import attacks, corpus_root, default_root, honest, read_entry
-from kernelevolve.selftest.run import selftest
+from kernelevolve.selftest.run import part, selftest
 
 ROOT = default_root()
 
@@ -97,9 +97,25 @@ def test_what_could_not_be_judged_is_no_success(capsys: pytest.CaptureFixture[st
     chosen, slept = some(attacks(ROOT), "library")[:1], []  # type: ignore[var-annotated]
     report = selftest(chosen, [], Busy(), secret="s", n_threads=1, sleep=slept.append)  # type: ignore[arg-type]
     assert len(slept) >= 3, "it has patience first"
-    assert report.undecided == (chosen[0].name,)
+    assert report.undecided == {chosen[0].name: "quarantined"}
     assert report.found == ()
     assert main(["selftest", "--only", "no_entry_is_called_this"]) == 4
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7])
+def test_parts_are_together_the_whole_and_keep_tasks_together(of: int) -> None:
+    entries = attacks(ROOT)
+    parts = [part(entries, number, of) for number in range(1, of + 1)]
+    assert sorted(one.name for some_ in parts for one in some_) == sorted(one.name for one in entries)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    in_parts = [len({str(one.task_folder) for one in some_}) for some_ in parts]
+    assert sum(in_parts) <= len({str(one.task_folder) for one in entries}) + of - 1
+
+
+def test_a_part_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("3/2", "0/2", "2", "a/b"):
+        assert main(["selftest", "--part", word]) == 2
+        assert "the second of three parts" in capsys.readouterr().err
 
 
 def test_faults_of_the_corpus_say_where(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ class Report(Value):
     found: tuple[Found, ...]
     elsewhere: tuple[str, ...] = ()
     """Entries that need hardware or a compiler that this machine lacks."""
-    undecided: tuple[str, ...] = ()
-    """Entries that this machine was too busy to judge: quarantined again and again."""
+    undecided: dict[str, str] = {}
+    """Entries that this machine could not judge however often it was asked, and what it said the last time."""
 
     def count(self, *, honest: bool, group: str = "") -> tuple[int, int]:
         """(right, all)."""
@@ -55,15 +55,15 @@ def selftest(
     lanes = _lanes()
     here = [(entry, False) for entry in attacks if entry.lane in lanes]
     here += [(entry, True) for entry in honest if entry.lane in lanes]
-    undecided: list[str] = []
+    undecided: dict[str, str] = {}
     for entry, is_honest in _by_task(here):
         started = time.monotonic()
         try:
             said, why = judged(entry, farm, secret=secret, n_threads=entry.threads or n_threads, sleep=sleep)
         except ToolMissingError:
             raise
-        except MachineError:  # quarantined again and again: this machine is too busy to say anything about it
-            undecided.append(entry.name)
+        except MachineError as error:  # quarantined again and again, say
+            undecided[entry.name] = str(error)
             continue
         item = Found(
             name=entry.name, row=entry.row, lane=entry.lane, honest=is_honest, said=said, message=why[:300],
@@ -72,7 +72,13 @@ def selftest(
         found.append(item)
         tell(item)
     elsewhere = [entry.name for entry in (*attacks, *honest) if entry.lane not in {*lanes, "campaign"}]
-    return Report(found=tuple(found), elsewhere=tuple(elsewhere), undecided=tuple(undecided))
+    return Report(found=tuple(found), elsewhere=tuple(elsewhere), undecided=undecided)
+
+
+def part(entries: Sequence[Entry], number: int, of: int) -> list[Entry]:
+    """The `number`-th of `of` parts, counted from 1, for as many machines or GPUs: tasks stay together."""
+    ordered = sorted(entries, key=lambda entry: (str(entry.task_folder), entry.name))
+    return ordered[len(ordered) * (number - 1) // of : len(ordered) * number // of]
 
 
 def _lanes() -> set[str]:

@@ -12,6 +12,7 @@ from kernelevolve.interfaces.cli.options import JsonOption, ThreadsOption
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kernelevolve.selftest.corpus import Entry
     from kernelevolve.selftest.run import Report
 
 
@@ -27,6 +28,9 @@ def selftest(
             help="Entries of this lane (library, python, cuda, triton, cuda_python, campaign); cuda: all for a GPU.",
         ),
     ] = "",
+    part: Annotated[
+        str, typer.Option("--part", metavar="K/N", help="The K-th of N parts, for as many machines or GPUs.")
+    ] = "1/1",
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -44,10 +48,16 @@ def selftest(
     from kernelevolve.interfaces.cli.output import emit
     from kernelevolve.selftest.corpus import attacks, default_root, honest
     from kernelevolve.selftest.judging import Found
+    from kernelevolve.selftest.run import part as part_of
     from kernelevolve.selftest.run import selftest as run
     from kernelevolve.toolchains.cache import default_cache
 
     root = corpus or default_root()
+    number, of = _numbers(part)
+
+    def chosen(entries: list[Entry]) -> list[Entry]:
+        return part_of([one for one in entries if one.name.startswith(only) and one.is_of(lane)], number, of)
+
     n_threads = threads or len(os.sched_getaffinity(0))
 
     def tell(found: Found) -> None:
@@ -56,14 +66,22 @@ def selftest(
 
     with closing(make_farm("process", n_threads=n_threads, cache_dir=default_cache())) as farm:
         report = run(
-            [entry for entry in attacks(root) if entry.name.startswith(only) and entry.is_of(lane)],
-            [entry for entry in honest(root) if entry.name.startswith(only) and entry.is_of(lane)],
-            farm, secret=secrets.token_hex(16), n_threads=n_threads, tell=tell,
+            chosen(attacks(root)), chosen(honest(root)), farm, secret=secrets.token_hex(16), n_threads=n_threads,
+            tell=tell,
         )  # fmt: skip
     emit("selftest", as_json, report.model_dump(mode="json"), lambda console: _render(report, console))
     if not report.ok:
         return REJECTED
     return OK if report.found and not report.undecided else MACHINE
+
+
+def _numbers(part: str) -> tuple[int, int]:
+    from kernelevolve.errors import UsageError
+
+    words = part.split("/")
+    if len(words) != 2 or not all(word.isdigit() for word in words) or not 1 <= int(words[0]) <= int(words[1]):
+        raise UsageError(f"--part {part}: write 2/3 for the second of three parts")
+    return int(words[0]), int(words[1])
 
 
 def _render(report: Report, console: Console) -> None:
@@ -88,8 +106,8 @@ def _render(report: Report, console: Console) -> None:
     for item in report.found:
         if not item.right:
             console.print(f"judged wrongly: {item.name}: {item.said} {one_line(item.message, 140)}", soft_wrap=True)
-    for name in report.undecided:
-        console.print(f"not judged, the machine is too busy: {name}", soft_wrap=True)
+    for name, why in report.undecided.items():
+        console.print(f"not judged: {name}: {one_line(why, 300)}", soft_wrap=True)
     if report.elsewhere:
         console.print(
             f"{len(report.elsewhere)} entries need a GPU, or a compiler that is not here, and were not tried",
