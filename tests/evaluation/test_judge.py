@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelevolve.errors import TaskError
 from kernelevolve.evaluation.judge import Judge
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Job, Limits
@@ -52,6 +53,14 @@ def test_a_users_kernel_is_a_baseline_like_the_others(judge: Judge, row_scale: T
     assert verdict.timing is not None
     names = [comparison.baseline for comparison in verdict.timing.shapes[0].comparisons]
     assert names == ["eager", "reads_passwd"]
+
+
+@pytest.mark.parametrize("bad", ["transposed", "null_write"])
+def test_what_is_wrong_with_a_users_kernel_is_no_fault_of_the_candidate(
+    judge: Judge, row_scale: Task, hostile: Hostile, bad: str
+) -> None:
+    with pytest.raises(TaskError, match="no baseline to compare with"):
+        judge.verdict(job(row_scale, hostile("good"), level="screen", user_baselines=(hostile(bad),)))
 
 
 def test_what_a_task_brings_along_is_compared_and_what_cannot_run_is_named(

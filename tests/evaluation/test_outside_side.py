@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,25 @@ import pytest
 import torch
 
 from kernelevolve.errors import MachineError, TaskError
-from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.bench import N_LOOKS, Bench
 from kernelevolve.evaluation.channel import Arguments, Channel
 from kernelevolve.evaluation.cuda_runner import CudaRunner
 from kernelevolve.evaluation.defences import Defences
 from kernelevolve.evaluation.device import CudaDevice, HostDevice, host_path
 from kernelevolve.evaluation.device_arena import DeviceArena
+from kernelevolve.evaluation.draws import Draw
 from kernelevolve.evaluation.fault import CandidateFault, StrangeWork
 from kernelevolve.evaluation.freezer import Freezer, Window
 from kernelevolve.evaluation.judge import Judge
-from kernelevolve.evaluation.outside_side import MAX_DECOYS, SHORTEST_S, OutsideSide, Snapshot, n_decoys
+from kernelevolve.evaluation.outside_side import (
+    MAX_DECOYS,
+    RESOLUTION,
+    SHORTEST_S,
+    TURNS_S,
+    OutsideSide,
+    Snapshot,
+    n_decoys,
+)
 from kernelevolve.evaluation.stages.measure import PLANS, Plan, Samples, collect, self_difference
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.job import Job, Limits
@@ -129,6 +139,17 @@ class Clockwork(Scripted):
         return replace(super().outside(slots, timeout_s=timeout_s, look=look), seconds=self._seconds)
 
 
+class Tail(Scripted):
+    """What it writes comes after the first look at the memory and before the last one, as where the last part of a call
+    is a plain copy."""
+
+    def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
+        look()
+        window = super().outside(slots, timeout_s=timeout_s, look=lambda: None)
+        look()
+        return replace(window, seconds=1e-3, open_s=0.5)
+
+
 class Roomy(HostDevice):
     """With so large a cache that there is room for all decoys."""
 
@@ -140,8 +161,13 @@ class Gaps:
 
     worst_ns = 0
     n_left = 10**9
+    coming: Sequence[int] = ()
+    """Before anything else, one each."""
 
     def __call__(self) -> int:
+        if self.coming:
+            first, *self.coming = self.coming
+            return first
         self.n_left -= 1
         return self.worst_ns if self.n_left >= 0 else 64
 
@@ -167,7 +193,7 @@ def bench(cache: Path, task: Task, gaps: Gaps) -> Iterator[Bench]:
 @pytest.fixture(autouse=True)
 def _quiet_again(gaps: Gaps) -> Iterator[None]:
     yield
-    gaps.worst_ns, gaps.n_left = 0, 10**9
+    gaps.worst_ns, gaps.n_left, gaps.coming = 0, 10**9, ()
 
 
 def sampled(bench: Bench, kind: str, n_samples: int = 2) -> tuple[OutsideSide, list[float], Scripted]:
@@ -258,7 +284,72 @@ def test_the_same_is_taken_off_every_side_and_never_all_of_it(bench: Bench) -> N
         )  # fmt: skip
         found.append(side.calibrate(bench.feed(SHAPE), timeout_s=5.0))
         caller.close()
-    assert found == pytest.approx([600e-6, 600e-6, SHORTEST_S])
+    assert found == pytest.approx([600e-6, 600e-6, TURNS_S]), "so little content can be worked on without a turn"
+
+
+@pytest.mark.parametrize(("n_bytes", "least_s"), [(2**20, TURNS_S), (2**28, RESOLUTION * 500e-6)])
+def test_what_could_hide_in_the_turns_between_processes_takes_as_long_as_they(
+    bench: Bench, n_bytes: int, least_s: float
+) -> None:
+    """Who copies the content to the host, works there and copies it back needs no turn of the device's."""
+    arena = bench.arena("screen")
+    assert isinstance(arena, DeviceArena)
+    layout, _ = bench.layout(SHAPE)
+    side = OutsideSide(
+        snapshot=Snapshot(arena), empty_s=500e-6, name="one", caller=Clockwork(arena, 1e-3), arena=arena,
+        task=bench.task, layout=layout, n_slots=1, n_threads=1, trusted=False, device=HostDevice(),
+    )  # fmt: skip
+    side._layout = replace(layout, n_bytes=n_bytes)  # noqa: SLF001 - only its size matters
+    assert side._least_s == pytest.approx(least_s)  # noqa: SLF001
+
+
+def test_what_is_still_written_at_the_first_look_is_right_and_takes_until_the_last(bench: Bench) -> None:
+    arena = bench.arena("screen")
+    assert isinstance(arena, DeviceArena)
+    caller = Tail(arena, "honest")
+    side = bench.side("candidate", caller, arena, SHAPE, outside=True)
+    try:
+        assert side.calibrate(bench.feed(SHAPE), timeout_s=5.0) > 0.4
+    finally:
+        caller.close()
+
+
+def test_the_memory_is_looked_at_again_when_the_process_is_done(bench: Bench) -> None:
+    arena = bench.arena("screen")
+    assert isinstance(arena, DeviceArena)
+    for kind in ("honest", "early"):
+        caller = Scripted(arena, kind)
+        looks: list[int] = []
+        side = bench.side("candidate", caller, arena, SHAPE, outside=True)
+        side.calibrate(bench.feed(SHAPE), timeout_s=5.0)
+        window = caller.outside([0], timeout_s=5.0, look=partial(looks.append, 1))
+        caller.close()
+        assert len(looks) == 2
+        assert window.open_s >= window.seconds > 0
+        assert kind == "honest" or window.open_s == window.seconds > 0.04
+
+
+def test_in_a_warm_cache_the_called_slot_was_written_last(bench: Bench) -> None:
+    arena = bench.arena("screen")
+    assert isinstance(arena, DeviceArena)
+    caller = Scripted(arena, "honest")
+    filled: list[int] = []
+
+    class Spied(OutsideSide):
+        def _load(self, wanted: dict[int, Draw]) -> None:
+            filled[:] = wanted
+            super()._load(wanted)
+
+    layout, _ = bench.layout(SHAPE)
+    side = Spied(
+        snapshot=Snapshot(arena), name="one", caller=caller, arena=arena, task=bench.task, layout=layout, n_slots=3,
+        n_threads=1, trusted=False, device=HostDevice(),
+    )  # fmt: skip
+    feed = bench.feed(SHAPE)
+    side.calibrate(feed, timeout_s=5.0)
+    side.sample(feed.take(4), [2, 0, 3, 1], timeout_s=5.0)
+    caller.close()
+    assert filled == [1, 3, 0, 2]
 
 
 def test_an_empty_round_trip_is_measured_once_and_shared(bench: Bench) -> None:
@@ -361,11 +452,28 @@ def test_a_gap_is_the_candidates_only_when_it_goes_with_it(judge: Judge, task: T
 
 def test_a_gap_that_goes_with_the_candidate_is_its_verdict(judge: Judge, task: Task, gaps: Gaps) -> None:
     judge.prepare(job(task, python(GOOD))).prepare_outside("screen", ("eager",))
-    gaps.worst_ns, gaps.n_left = 3_000_000, 3  # the process that was killed is still being cleared away for two looks
+    # The process that was killed is still being cleared away for two looks; then its second one starts.
+    # Before each of them there is one look, whether the device is quiet.
+    gaps.coming = [64, *[3_000_000] * 3, *[64] * (1 + N_LOOKS), 64, 3_000_000, *[64] * (1 + N_LOOKS)]
     found = judge.verdict(job(task, python(f"{GOOD}# twice more\n")))
     assert found.outcome.value == "clock_disputed"
     assert "while the candidate stood still (3000 us at a stretch)" in found.message
-    assert gaps.n_left < -10, "the device was watched for a while before that was said"
+    assert not gaps.coming, "the device was watched for a while before that was said"
+    assert [report.stage.value for report in found.stages] == ["inspect", "build", "check", "measure"]
+
+
+def test_a_gap_that_was_anybodys_once_is_nobodys_verdict(judge: Judge, task: Task, gaps: Gaps) -> None:
+    judge.prepare(job(task, python(GOOD))).prepare_outside("screen", ("eager",))
+    gaps.coming = [64, 3_000_000]
+    found = judge.verdict(job(task, python(f"{GOOD}# and again\n")))
+    assert found.correct, found.message
+
+
+def test_who_compiles_in_a_first_call_has_the_time_that_a_build_may_take(judge: Judge, task: Task) -> None:
+    slow = GOOD.replace("    torch.mul", "    if S.append(1) is None and len(S) == 1: time.sleep(1.5)\n    torch.mul")
+    limits = Limits(call_s=0.5, build_s=20.0)
+    found = judge.verdict(job(task, python(f"import time\nS = []\n{slow}"), level="check", limits=limits))
+    assert found.correct, found.message
 
 
 needs_gpu = pytest.mark.skipif(gpu() is None, reason="needs an NVIDIA GPU")

@@ -17,6 +17,7 @@ from kernelevolve.evaluation.device import CudaDevice, Device, HostDevice
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.launch import PythonLaunch
+from kernelevolve.evaluation.python_device import lacks_work
 from kernelevolve.evaluation.runner import Runner, runner_binary
 from kernelevolve.model.job import Limits
 from kernelevolve.model.task import Task
@@ -225,6 +226,19 @@ def test_nothing_else_may_be_written_and_nobody_talked_to(start: Start) -> None:
     assert not Path("/dev/shm/here").exists()
 
 
+def test_a_graph_that_lacks_work_of_the_call_is_noticed() -> None:
+    before = torch.full((4 * 512,), 255, dtype=torch.uint8)
+    called, replayed = before.clone(), before.clone()
+    called[600:1200] = 1
+    assert lacks_work(before, called, replayed)
+    replayed[600:1100] = 2  # other bytes, as a sum in another order has
+    assert not lacks_work(before, called, replayed)
+    called[-1] = 0
+    assert lacks_work(before, called, replayed)
+    replayed[:] = 3
+    assert not lacks_work(before, called, replayed)
+
+
 FAMILY = """
 import os, subprocess, threading, time
 
@@ -315,6 +329,14 @@ def row_scale(x, w, y, R, C):
 """
 
 
+UNJOINED = """
+import torch
+side = torch.cuda.Stream()
+
+def row_scale(x, w, y, R, C):
+    with torch.cuda.stream(side):
+        y.copy_(x * w + 1)
+"""
 FAULT = """
 import torch
 
@@ -324,6 +346,7 @@ def row_scale(x, w, y, R, C):
 WAYS = {
     "torch": (GOOD,), "NVRTC": (COMPILED_KERNEL,), "Triton": (TRITON_KERNEL, TRITON_FILE),
     "torch.compile": (TORCH_COMPILE,), "another stream": (OWN_STREAM,), "waits for the device": (WAITS,),
+    "a stream of its own that nobody joins": (UNJOINED,),
 }  # fmt: skip
 
 

@@ -272,18 +272,24 @@ class Bench:
     def is_quiet(self) -> bool:
         """Whether the device works for the judge alone, with no candidate's process there. One that has just gone may
         still be cleared away."""
-        assert self._device is not None
+        self._until_quiet()
+        return all(self._sees_nothing() for _ in range(N_LOOKS))
+
+    def _until_quiet(self) -> None:
         for _ in range(SETTLE_LOOKS):
             if self._sees_nothing():
-                break
+                return
             time.sleep(LOOK_PAUSE_S)
-        return all(self._sees_nothing() for _ in range(N_LOOKS))
 
     def _sees_nothing(self) -> bool:
         assert self._device is not None
         with self._device.watched() as watch:
             pass
         return watch.n_gaps == 0
+
+    def free_bytes(self) -> int:
+        """Of a device's memory; 0 where there is none."""
+        return self._device.free_bytes() if self._device is not None else 0
 
     def settle(self) -> None:
         """What was written to a device's memory is there: another process' work does not wait for the judge's."""
@@ -333,6 +339,7 @@ class Bench:
         if self._spares is not None:
             self._spares.settle()  # one that still starts would look like somebody else's work
         _, arena = self._server(level)
+        self._until_quiet()  # the last candidate's process may still be cleared away
         try:
             for shape in self.shapes(level):
                 self.side("nothing", self._reference_on(arena), arena, shape, trusted=True, outside=True)

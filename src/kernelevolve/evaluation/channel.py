@@ -145,8 +145,9 @@ class Channel:
         """A call of host code that works on a device. The child says `QUEUED` when the device has been given everything
         and works for it, and then, in its own time, that it is done. `look` takes what counts of the memory and waits
         until it has it. That happens at once, so saying `QUEUED` early gains nothing: what the device writes afterwards
-        is not in it. Where the child is not done soon after, it happens again when the child is, and the clock runs
-        until then. `seconds`: from the wake-up to the end of the look that counts."""
+        is not in it. When the child is done it happens again: an engine that only copies works beside the judge, so
+        an honest call may have ended a little later. `seconds`: from the wake-up to the end of the first look, where
+        the child was done soon after; `open_s`: to the end of the last one, for who finds that it differs."""
         if self._text or select.select([self.reply], [], [], 0)[0]:
             raise Ended  # an answer before the question
         if freezer.enabled:
@@ -158,16 +159,17 @@ class Channel:
             self.send(line)
         reply = self.receive(timeout_s=timeout_s)
         look()
-        ended = time.perf_counter_ns()
+        ended = last = time.perf_counter_ns()
         if reply == QUEUED:
+            was_done = True
             try:
                 reply = self.receive(timeout_s=SETTLE_S)
             except Overdue:
-                spent_s = (ended - started) / 1e9
-                reply = self.receive(timeout_s=max(timeout_s - spent_s, SETTLE_S))
-                look()
-                ended = time.perf_counter_ns()
+                was_done = False
+                reply = self.receive(timeout_s=max(timeout_s - (ended - started) / 1e9, SETTLE_S))
+            look()
+            last = time.perf_counter_ns()
+            ended = ended if was_done else last
         if freezer.enabled:
             freezer.halt()
-        seconds = (ended - started) / 1e9
-        return Window(reply=reply, seconds=seconds, cpu_s=0.0, open_s=seconds)
+        return Window(reply=reply, seconds=(ended - started) / 1e9, cpu_s=0.0, open_s=(last - started) / 1e9)

@@ -45,6 +45,10 @@ class Device(Protocol):
 
     def synchronize(self) -> None: ...
 
+    def free_bytes(self) -> int:
+        """Memory that nobody has."""
+        ...
+
     def watched(self) -> AbstractContextManager[Watch]:
         """See `CudaWatch.watched`: afterwards the watch says whether the device worked for anybody else meanwhile."""
         ...
@@ -136,6 +140,9 @@ class CudaDevice:
     def synchronize(self) -> None:
         torch.cuda.synchronize()
 
+    def free_bytes(self) -> int:
+        return int(torch.cuda.mem_get_info()[0])
+
     def watched(self) -> AbstractContextManager[Watch]:
         if self._watch is None:
             self._watch = CudaWatch()
@@ -179,6 +186,9 @@ class HostDevice:
 
     def synchronize(self) -> None:
         return
+
+    def free_bytes(self) -> int:
+        return self.memory_bytes
 
     @contextmanager
     def watched(self) -> Iterator[Watch]:

@@ -41,6 +41,7 @@ class DeviceServer(Server):
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         self._results: list[Any] = []
         torch.cuda._sleep(CYCLES_PER_US * 20_000)  # the device's clocks must have come up from idling
+        torch.cuda.synchronize()  # whoever watches the device next finds nothing of ours
 
     def bind(self, text: str) -> None:
         super().bind(text)

@@ -20,7 +20,7 @@ from kernelevolve.errors import MachineError
 GAP_NS = 100_000
 """An undisturbed kernel sees gaps below 1 us, a turn of somebody else's takes more than two switches of 140 us."""
 AT_LEAST_NS = 5_000_000
-"""More than two turns."""
+"""More than two turns, after all is done that was to be watched: what waited for a part of it shows as well."""
 AT_MOST_NS = 20_000_000_000
 """The end of the watch, told or not: a judge that waits for the whole device meanwhile would wait for ever."""
 STREAM_NON_BLOCKING = 1
@@ -33,8 +33,8 @@ PTX = b"""
 .visible .entry ke_watch(
     .param .u64 told, .param .u64 token, .param .u64 report, .param .u64 at_least, .param .u64 at_most, .param .u64 gap)
 {
-    .reg .b64 %t<14>;
-    .reg .pred %p<4>;
+    .reg .b64 %t<16>;
+    .reg .pred %p<5>;
     ld.param.u64 %t0, [told];
     ld.param.u64 %t1, [token];
     ld.param.u64 %t2, [report];
@@ -44,6 +44,7 @@ PTX = b"""
     mov.u64 %t7, 0;
     mov.u64 %t8, 0;
     mov.u64 %t12, 0;
+    mov.u64 %t14, 0;
     mov.u64 %t6, %globaltimer;
     mov.u64 %t9, %t6;
     st.volatile.global.u64 [%t2], %t1;
@@ -58,11 +59,16 @@ again:
     sub.s64 %t12, %t10, %t6;
     setp.ge.s64 %p1, %t12, %t4;
     @%p1 bra over;
-    setp.lt.s64 %p2, %t12, %t3;
-    @%p2 bra again;
+    setp.ne.s64 %p2, %t14, 0;
+    @%p2 bra is_told;
     ld.volatile.global.u64 %t13, [%t0];
     setp.ne.s64 %p3, %t13, %t1;
     @%p3 bra again;
+    mov.u64 %t14, %t10;
+is_told:
+    sub.s64 %t15, %t10, %t14;
+    setp.lt.s64 %p4, %t15, %t3;
+    @%p4 bra again;
 over:
     st.volatile.global.u64 [%t2+8], %t7;
     st.volatile.global.u64 [%t2+16], %t8;
@@ -82,8 +88,8 @@ class Watch:
 
 
 class CudaWatch:
-    """The kernel, made ready once. It is told its number when it starts and ends when that number lies in `told`, which
-    work on the main stream puts there: behind everything that was queued on it during the watch."""
+    """The kernel, made ready once. It is told its number when it starts and ends a while after that number lies in
+    `told`, which work on the main stream puts there: behind everything that was queued on it during the watch."""
 
     def __init__(self) -> None:
         torch.empty(1, device="cuda")  # the context all of torch works in is current now

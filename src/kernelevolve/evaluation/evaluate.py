@@ -27,6 +27,7 @@ from kernelevolve.evaluation.stages.measure import (
     QUARANTINE,
     RESTARTS,
     Samples,
+    as_request,
     collect,
     combine,
     pick_baselines,
@@ -50,6 +51,11 @@ from kernelevolve.toolchains.device_artifact import machine_code_id
 FLOOR_MARGIN = 1.5
 """How much faster than the measured copy in the nearest cache something may look before it is called impossible: loads
 alone run faster than copies, and clocks vary."""
+N_SUSPICIONS = 2
+"""Processes of a candidate's in which the device is seen working for somebody else: once it may have been anybody."""
+CONTEXT_BYTES = 4 * 2**30
+"""What a process on a device has before it asks for any: its context, libraries' workspaces, what the judge itself took
+meanwhile."""
 QUIET = 0.4
 """Other runnable threads, on average, up to which a machine counts as doing nothing else."""
 
@@ -99,13 +105,20 @@ class Evaluation:
         return verdict
 
     def _judged(self, artifact: Artifact) -> Verdict:
-        job = self._job
-        try:
-            timing = self._check_and_measure(make_launch(job.candidate.language, artifact, job.task))
-        except CandidateFault as fault:
-            if isinstance(fault, StrangeWork) and not self._bench.is_quiet():
-                raise MachineError(f"{BUSY_DEVICE}: {fault.message}, and still does with that process gone") from fault
-            return self._finish(fault.outcome, fault.message, fault=fault)
+        job, reports = self._job, list(self._reports)
+        for n_left in reversed(range(N_SUSPICIONS)):
+            try:
+                timing = self._check_and_measure(make_launch(job.candidate.language, artifact, job.task))
+            except CandidateFault as fault:
+                if isinstance(fault, StrangeWork):
+                    if not self._bench.is_quiet():
+                        still = f"{fault.message}, and still does with that process gone"
+                        raise MachineError(f"{BUSY_DEVICE}: {still}") from fault
+                    if n_left:
+                        self._reports, self._n_checks = list(reports), 0
+                        continue
+                return self._finish(fault.outcome, fault.message, fault=fault)
+            break
         return self._finish(Outcome.CORRECT, "", timing=timing)
 
     @property
@@ -116,6 +129,12 @@ class Evaluation:
     @property
     def _host_clock(self) -> bool:
         return self._outside or self._job.task.objective.clock == "host"
+
+    @property
+    def _call_s(self) -> float:
+        """Host code on a device may compile itself in its first call on a shape."""
+        limits = self._job.limits
+        return max(limits.call_s, limits.build_s) if self._outside else limits.call_s
 
     def _twin(self, artifact: Artifact) -> str:
         """A name for what was built that other sources may share; empty where every source counts as another: a claim
@@ -142,6 +161,11 @@ class Evaluation:
         if taken > (limit := self._job.limits.memory_bytes):
             raise CandidateFault(Outcome.REFUSED, f"arrays of its own take {taken} bytes; the limit is {limit}")
 
+    def _refuse_greed(self, taken: int) -> None:
+        """Host code takes what it likes of a device; the judge's own part must not be gone. Raises CandidateFault."""
+        if taken > (limit := self._job.limits.memory_bytes) + CONTEXT_BYTES:
+            raise CandidateFault(Outcome.REFUSED, f"took {taken} bytes of the device's memory; the limit is {limit}")
+
     def _check_and_measure(self, launch: Launch | CudaLaunch) -> Timing | None:
         job, bench = self._job, self._bench
         self._within_memory(launch)
@@ -154,14 +178,17 @@ class Evaluation:
         for restart in range(RESTARTS.get(job.level, 1)):
             arena = bench.arena(job.level)
             arena.wipe()  # what another candidate left there could be an answer
+            free_bytes = bench.free_bytes()
             with self._run(launch, arena) as runner:
                 spares = self._spares(launch)
                 if spares is not None and (measured or restart):
                     spares.start()
                 if restart == 0:
                     with self._timed(Stage.CHECK):
-                        self._n_checks += check(bench, runner, arena, draws, timeout_s=job.limits.call_s)
+                        self._n_checks += check(bench, runner, arena, draws, timeout_s=self._call_s)
                     self._printed = runner.printed
+                if self._outside:
+                    self._refuse_greed(free_bytes - bench.free_bytes())
                 if spares is not None:
                     spares.settle()
                 if measured:
@@ -179,13 +206,14 @@ class Evaluation:
                 baselines = pick_baselines(bench, shape, job.baselines, job.level, outside=self._outside)
                 for name, rival_runner in rivals:
                     baselines.append(bench.side(name, rival_runner, arena, shape, outside=self._outside))
-                    baselines[-1].calibrate(bench.feed(shape), timeout_s=job.limits.call_s)
+                    with as_request(name):
+                        baselines[-1].calibrate(bench.feed(shape), timeout_s=self._call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
                 if job.level != "screen" and "a_a_quarantine" in bench.defences:
                     self._quarantine(baselines[0], bench.feed(shape), rng)
                 kept = samples.setdefault(_key(shape), Samples())
-                collect(kept, side, baselines, bench.feed(shape), PLANS[job.level], rng, job.limits.call_s)
+                collect(kept, side, baselines, bench.feed(shape), PLANS[job.level], rng, self._call_s)
                 if (
                     not self._outside
                     and job.task.objective.clock == "device"

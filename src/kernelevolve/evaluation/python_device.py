@@ -22,7 +22,11 @@ from kernelevolve.evaluation.python_arguments import ArgumentPlan
 
 RAISED, RETURNED, FAULTED = 97, 98, 96
 """Codes of a call that is no 0: it raised, it returned a value, the device faulted."""
+LARGEST = 2 * 2**30
+"""Bytes of a slot up to which graphs are made: making sure of one takes twice as much."""
 N_WARM = 2
+MAX_REFUSED = 8
+"""Captures that may fail before none is tried any more: each of them costs a stream, and memory that comes with it."""
 FILE_BYTES = 256 * 2**20
 OWN_THREADS = "/proc/self/task"
 _FOLDERS = {
@@ -69,17 +73,22 @@ class Calls:
         """None: cannot be captured."""
         self._stream: Any = None
         self._pool: Any = None
+        self._n_refused = 0
+        self._ranges: dict[int, slice] = {}
 
     def bind(self, words: list[str]) -> None:
         slot = int(words[0])
         self._graphs.pop(slot, None)  # it holds the addresses of before
         self._arguments[slot] = self._plan.arguments(words, self._memory)
+        start, n_bytes = int(words[1]), int(words[2])
+        self._ranges[slot] = slice(start, start + n_bytes)
 
     def capture(self, order: list[int]) -> tuple[int, int]:
         for done, slot in enumerate(order):
-            if slot in self._graphs or not self._memory.is_cuda:
+            if slot in self._graphs or not self._memory.is_cuda or self._n_refused >= MAX_REFUSED:
                 continue
-            self._graphs[slot] = self._captured(self._arguments[slot])
+            held = self._memory[self._ranges[slot]]
+            self._graphs[slot] = self._captured(self._arguments[slot], held) if held.numel() <= LARGEST else None
             if not self._settled():
                 return done, FAULTED
         return len(order), 0
@@ -122,13 +131,15 @@ class Calls:
             return False
         return True
 
-    def _captured(self, arguments: tuple[Any, ...]) -> Any:
-        """A graph of the call, or None. What lies in the slot is nobody's input: it may raise on that."""
+    def _captured(self, arguments: tuple[Any, ...], held: torch.Tensor) -> Any:
+        """A graph of the call on the slot `held`, or None. What lies there is nobody's input: it may raise on that."""
+        before = held.clone()
         if self._stream is None:
             self._stream, self._pool = _blocking_stream(), torch.cuda.graph_pool_handle()
         with torch.cuda.stream(self._stream):  # compiling and taking memory cannot be captured
             if any(self._call(arguments) != 0 for _ in range(N_WARM)) or not self._settled():
                 return None
+        called = held.clone()
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
@@ -136,18 +147,33 @@ class Calls:
         except RuntimeError as error:
             _log(error)
             code = RAISED
-        if code == 0:
-            return graph
-        self._abandon()
-        return None
+        if code != 0:
+            self._abandon()
+            return None
+        held.copy_(before)
+        graph.replay()
+        return None if not self._settled() or lacks_work(before, called, held) else graph
 
     def _abandon(self) -> None:
-        """After a capture that failed: nothing goes on being captured, and nobody shares memory with it."""
+        """After a capture that failed: nothing goes on being captured, nobody shares memory with it, and calls are not
+        made on its stream, where torch stays in that case."""
+        self._n_refused += 1
+        torch.cuda.set_stream(torch.cuda.default_stream())
         unfinished = ctypes.c_void_p()
         ctypes.CDLL("libcuda.so.1").cuStreamEndCapture(
             ctypes.c_void_p(self._stream.cuda_stream), ctypes.byref(unfinished)
         )
         self._stream = None
+
+
+def lacks_work(before: torch.Tensor, called: torch.Tensor, replayed: torch.Tensor) -> bool:
+    """Whether a call wrote where a replay of it did not: work on a stream that nobody joins is done, and not captured.
+    uint8 [n], n a multiple of 512. By lines of 512 bytes: of an answer summed in any order single bytes may differ."""
+
+    def written(after: torch.Tensor) -> torch.Tensor:
+        return (after.view(torch.int64) != before.view(torch.int64)).view(-1, 64).any(1)
+
+    return bool((written(called) & ~written(replayed)).any())
 
 
 def _blocking_stream() -> Any:

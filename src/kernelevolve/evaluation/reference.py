@@ -16,7 +16,7 @@ from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
 from kernelevolve.evaluation.cores import allowed, on
 from kernelevolve.evaluation.device_arena import DeviceArena
-from kernelevolve.evaluation.freezer import Freezer, Gone, Window
+from kernelevolve.evaluation.freezer import Freezer, Gone, Moved, Window
 from kernelevolve.evaluation.looking import AnyArena
 from kernelevolve.evaluation.runner import thread_settings
 from kernelevolve.model.task import Task
@@ -119,6 +119,8 @@ class ReferenceServer:
         except Overdue:
             self.close()
             raise BaselineFailed(f"no answer within {timeout_s:.0f} s") from None
+        except Moved as error:  # nothing in it wakes itself: then this kernel's account is not to be trusted
+            raise MachineError(f"the baselines' process {error}") from None
         except (Ended, Gone):
             raise MachineError(f"the baselines' process ended ({self._process.poll()})") from None
 

@@ -6,9 +6,14 @@ import math
 import random
 import statistics
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from kernelevolve.errors import TaskError
 from kernelevolve.evaluation.bench import Bench
+from kernelevolve.evaluation.draws import Draw
+from kernelevolve.evaluation.fault import CandidateFault, StrangeWork
 from kernelevolve.evaluation.side import Side
 from kernelevolve.evaluation.statistics import geometric_mean, interval, sign_interval
 from kernelevolve.evaluation.stock import Feed
@@ -91,9 +96,7 @@ def collect(
         started = time.monotonic()
         order = order[::-1] if len(mine) % 2 else rng.sample([candidate, *baselines], 1 + len(baselines))
         order = [side for side in order if side.name not in samples.slow]
-        round_ = {
-            side.name: side.sample(draws, slots, timeout_s=timeout_s if side is candidate else 60.0) for side in order
-        }
+        round_ = {side.name: _sampled(side, candidate, draws, slots, timeout_s) for side in order}
         spent_s += time.monotonic() - started
         mine.append(round_.pop(candidate.name))
         for name, seconds in round_.items():
@@ -112,6 +115,25 @@ def collect(
         samples.baselines.setdefault(name, []).append(seconds_list)
 
 
+@contextmanager
+def as_request(name: str) -> Iterator[None]:
+    """A kernel that the user wants to be compared with is judged as a candidate is, but nobody else answers for it.
+    Raises TaskError for what is wrong with it; what the device did meanwhile is not known to be its doing."""
+    try:
+        yield
+    except StrangeWork:
+        raise
+    except CandidateFault as fault:
+        raise TaskError(name, [f"no baseline to compare with: {fault.outcome.value}: {fault.message}"]) from fault
+
+
+def _sampled(side: Side, candidate: Side, draws: Sequence[Draw], slots: Sequence[int], timeout_s: float) -> float:
+    if side is candidate:
+        return side.sample(draws, slots, timeout_s=timeout_s)
+    with as_request(side.name):
+        return side.sample(draws, slots, timeout_s=60.0)
+
+
 def _slow(theirs: dict[str, list[float]]) -> set[str]:
     fastest = min(theirs.values(), key=statistics.median, default=[])
     return {
@@ -125,7 +147,7 @@ def _call_alone(
     for index in range(N_ALONE):
         draws, slots = feed.take(1), candidate.slots(rng)
         for side in [candidate, *baselines][:: -1 if index % 2 else 1]:
-            seconds = side.sample(draws, slots, timeout_s=timeout_s if side is candidate else 60.0)
+            seconds = _sampled(side, candidate, draws, slots, timeout_s)
             samples.alone.setdefault(side.name, []).append(seconds)
 
 
