@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from kernelevolve.evaluation.freezer import Freezer, Gone, grandchild
+from kernelevolve.evaluation.freezer import Freezer, Gone, Moved, grandchild
 
 COUNTS = "import sys, threading\nn = 0\ndef count():\n    global n\n    while True: n += 1\nthreading.Thread(target=count, daemon=True).start()\nfor line in sys.stdin: print(n, flush=True)"  # noqa: E501
 
@@ -72,6 +73,54 @@ def test_the_end_of_the_process_is_noticed(child: subprocess.Popen[str]) -> None
         freezer.halt()
     with pytest.raises(Gone):
         freezer.window(lambda: "")
+
+
+WAKES_ITSELF = """
+import ctypes, signal, sys, time
+libc, timer, due = ctypes.CDLL(None), ctypes.c_void_p(), float("inf")
+
+def work(number, frame):
+    if time.monotonic() < due: return
+    until = time.process_time() + 0.005
+    while time.process_time() < until: pass
+    signal.raise_signal(signal.SIGSTOP)
+
+signal.signal(signal.SIGCONT, work)
+libc.timer_create(1, (ctypes.c_int * 16)(0, 0, signal.SIGCONT, 0), ctypes.byref(timer))
+for line in sys.stdin:
+    if line == "arm\\n":
+        due = time.monotonic() + 0.2
+        libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, 0, 250_000_000), None)
+    print("done", flush=True)
+"""
+
+
+def test_who_wakes_himself_is_told_by_the_time_he_used_though_he_has_stopped_again() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAKES_ITSELF], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        ask(process)
+        freezer = Freezer(process.pid)
+        freezer.halt()
+        for _ in range(20):  # who stands is never accused
+            freezer.window(lambda: ask(process))
+
+        def arm() -> str:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("arm\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+
+        freezer.window(arm)
+        time.sleep(1.0)
+        assert Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        with pytest.raises(Moved, match="while it had to stand still"):
+            freezer.window(lambda: "not asked")
+    finally:
+        process.kill()
+        process.wait()
 
 
 FAMILY = """

@@ -69,12 +69,36 @@ def test_several_files_import_each_other(judge: Judge, row_scale: Task) -> None:
         ("import socket\nsocket.socket()\ndef row_scale(): pass\n", "load_failed", "PermissionError"),
         ("open('/tmp/ke-attack', 'w')\ndef row_scale(): pass\n", "load_failed", "Error"),
         ("import subprocess\nsubprocess.run(['true'])\ndef row_scale(): pass\n", "load_failed", "Error"),
+        *(
+            (f"{text}\ndef row_scale(): pass\n", "load_failed", "PermissionError")
+            for text in (
+                # What would let it go on while the judge has it stopped.
+                "import ctypes\nlibc, timer = ctypes.CDLL(None, use_errno=True), ctypes.c_void_p()\n"
+                "if libc.timer_create(1, (ctypes.c_int * 16)(0, 0, 18, 0), ctypes.byref(timer)):\n"
+                "    raise OSError(ctypes.get_errno(), '')",
+                "import fcntl, os\nfcntl.fcntl(os.pipe()[0], fcntl.F_SETSIG, 18)",
+                "import signal, threading\nsignal.pthread_kill(threading.get_ident(), signal.SIGCONT)",
+                "import os, signal\nos.kill(os.getpid(), signal.SIGCONT)",
+            )
+        ),
     ],
 )
 def test_what_a_module_may_not_do(judge: Judge, row_scale: Task, source: str, outcome: str, words: str) -> None:
     found = verdict(judge, row_scale, source)
     assert found.outcome.value == outcome, found.message
     assert words in found.message
+
+
+def test_other_signals_to_itself_and_interval_timers_are_left(judge: Judge, row_scale: Task) -> None:
+    source = (
+        "import fcntl, os, signal, threading\nseen = []\n"
+        "signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))\n"
+        "signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0)\n"
+        "fcntl.fcntl(os.pipe()[0], fcntl.F_GETFL)\n"
+        "assert seen\n\n"
+    )
+    assert verdict(judge, row_scale, source + GOOD).correct
 
 
 def test_it_sees_no_file_of_ours_and_no_other_process(judge: Judge, row_scale: Task) -> None:

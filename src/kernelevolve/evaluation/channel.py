@@ -152,6 +152,7 @@ class Channel:
             raise Ended  # an answer before the question
         if freezer.enabled:
             self.send(line)
+            freezer.stood()
         started = time.perf_counter_ns()
         if freezer.enabled:
             freezer.wake()

@@ -5,6 +5,11 @@ starts, and nothing can finish an answer after it has stopped. The command waits
 woken, so waking it costs what waking a reader costs anyway.
 
 Where a candidate may start programs, all of its processes are stopped.
+
+The sandbox leaves a process nothing that could let it go on by itself. Should it find something all the same, the
+kernel's account of its processor time tells: it stands while the process does. Looking whether it is stopped when a
+window opens would say less, at a higher price: whoever has woken himself can stop himself again, and there is a file to
+read for each thread. The account is read at both ends of a window anyway.
 """
 
 from __future__ import annotations
@@ -20,10 +25,20 @@ from typing import Any
 
 STOP_TIMEOUT_S = 2.0
 POLL_S = 2e-5
+STILL_SLACK_NS = 50_000
+"""Processor time that is no proof: a thread can be seen to stand when it has yet to leave its processor, and where a
+scheduler takes it off just then it does so later. That is a few microseconds; code that wakes itself wants more."""
 
 
 class Gone(Exception):
     """The process has ended."""
+
+
+class Moved(Exception):
+    """It used processor time while it had to stand still."""
+
+    def __init__(self, used_ns: int) -> None:
+        super().__init__(f"used {used_ns / 1e3:.0f} us of processor time while it had to stand still")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +64,8 @@ class Freezer:
         self._enabled = enabled
         self._init = _parent(pid) if whole else None
         self._others: list[int] = []
+        self._stood_ns: int | None = None
+        """Its processor time when it had come to stand; None while it may run."""
 
     @property
     def enabled(self) -> bool:
@@ -60,10 +77,19 @@ class Freezer:
             self._signal(signal.SIGSTOP)
             self._wait_until_stopped()
 
+    def stood(self) -> int:
+        """To be asked before it is woken: its processor time in ns. Raises Gone, and Moved where it has not stood since
+        it was last stopped."""
+        cpu = self._cpu_ns()
+        if self._stood_ns is not None and cpu - self._stood_ns > STILL_SLACK_NS:
+            raise Moved(cpu - self._stood_ns)
+        return cpu
+
     def wake(self) -> None:
         """Raises Gone."""
         if not self._enabled:
             return
+        self._stood_ns = None
         self._signal(signal.SIGCONT)
         for pid in self._others:
             with contextlib.suppress(ProcessLookupError):
@@ -73,8 +99,9 @@ class Freezer:
         """Let it run until `receive` returns. What `receive` raises passes through, the process then still runs.
 
         A stop signal takes effect when a thread takes it, which may be a millisecond later where processors are scarce.
-        What changes in between was not there when the clock stopped: `glance` looks before, the caller again after."""
-        cpu = self._cpu_ns()
+        What changes in between was not there when the clock stopped: `glance` looks before, the caller again after.
+        Raises Gone, and Moved where it has not stood since it was last stopped."""
+        cpu = self.stood()
         started = time.perf_counter_ns()
         self.wake()
         reply = receive()
@@ -112,6 +139,11 @@ class Freezer:
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while not _stands(self._pid):
             _pause(deadline)
+        before, self._stood_ns = None, self._cpu_ns()
+        while before != self._stood_ns:  # stopped, and on no processor any more
+            if time.monotonic() > deadline:
+                raise Gone
+            before, self._stood_ns = self._stood_ns, self._cpu_ns()
         if self._init is not None:
             self._others = [pid for pid in self._stop_family(deadline) if pid != self._pid]
 

@@ -106,6 +106,9 @@ void limit(int resource, rlim_t value, const char* name) {
 }
 
 #define REFUSE(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+#define REFUSE_WITH(number, field, value)                                                                                  \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 4), LOAD(field), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 
 bool install_filter() {
@@ -138,6 +141,13 @@ bool install_filter() {
 #if defined(__x86_64__)
         REFUSE(SYS_fork), REFUSE(SYS_vfork), REFUSE(SYS_creat), REFUSE(SYS_mknod), REFUSE(SYS_kexec_file_load),
 #endif
+        // Outside the judge's clock the process is stopped. SIGCONT lets it go on, blocked or ignored as it may be: no call
+        // of its own sends it, nor any signal of a free number that comes later or from outside (a timer, a pipe).
+        REFUSE(SYS_timer_create), REFUSE(SYS_mq_open), REFUSE(SYS_mq_notify),
+        REFUSE_WITH(SYS_fcntl, args[1], F_SETSIG), REFUSE_WITH(SYS_kill, args[1], SIGCONT),
+        REFUSE_WITH(SYS_tkill, args[1], SIGCONT), REFUSE_WITH(SYS_tgkill, args[2], SIGCONT),
+        REFUSE_WITH(SYS_rt_sigqueueinfo, args[1], SIGCONT), REFUSE_WITH(SYS_rt_tgsigqueueinfo, args[2], SIGCONT),
+        REFUSE_WITH(424 /* pidfd_send_signal */, args[1], SIGCONT),
         // clone3 hides its flags behind a pointer: pretend it does not exist, libc falls back to clone.
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 435, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),

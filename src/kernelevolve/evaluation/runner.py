@@ -23,7 +23,7 @@ from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.device import HANDLE_BYTES, host_path
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.fault import CandidateFault
-from kernelevolve.evaluation.freezer import Freezer, Gone, Window, grandchild
+from kernelevolve.evaluation.freezer import Freezer, Gone, Moved, Window, grandchild
 from kernelevolve.evaluation.launch import Launch
 from kernelevolve.evaluation.python_device import FAULTED, RAISED, RETURNED
 from kernelevolve.model.job import Limits
@@ -213,6 +213,8 @@ class Runner(CandidateProcess):
             yield
         except Overdue:
             raise CandidateFault(Outcome.TIMEOUT, f"no answer within {timeout_s:.1f} s {when}; killed") from None
+        except Moved as error:
+            raise CandidateFault(Outcome.CLOCK_DISPUTED, str(error)) from None
         except (Ended, Gone):
             raise self._fault(when) from None
 

@@ -40,8 +40,10 @@ _CHANGES_FILES = (
     85, 76, 82, 264, 316, 83, 258, 84,  # creat, truncate, rename.., mkdir.., rmdir
     86, 265, 88, 266, 87, 263, 133, 259,  # link.., symlink.., unlink.., mknod..
 )  # fmt: skip
-_ALARMS = (222,)  # timer_create: its signal may be SIGCONT, and wakes a process that was stopped
-_FCNTL, F_SETSIG = 72, 10  # the same by a pipe that has become readable
+# A process that stands still because somebody stopped it is let go on by SIGCONT, blocked or ignored as that may be.
+# Signals of a free number that come later, or from outside, are denied; SIGCONT is by any call.
+_ALARMS = (222, 244)  # timer_create, mq_notify
+_FCNTL, F_SETSIG, SIGCONT = 72, 10, 18  # F_SETSIG: when a pipe has become readable, a lease is broken, a folder changes
 _OPEN, _OPENAT, _OPENAT2, _FOR_WRITING = 2, 257, 437, 0x1 | 0x2 | 0x40 | 0x200
 _CLONE, _CLONE3, _TGKILL, CLONE_THREAD, X32_BIT, ARCH_X86_64 = 56, 435, 234, 0x10000, 0x40000000, 0xC000003E
 _CLONE_NAMESPACES = 0x7E020000
@@ -97,7 +99,7 @@ def filter_all_threads(*, programs: bool) -> list[str]:
     if platform.machine() != "x86_64" or not sys.platform.startswith("linux"):
         return []
     libc = ctypes.CDLL(None, use_errno=True)
-    denied = (*_DENIED, *_ALARMS, *(() if programs else (*_FORK, *_EXEC)))
+    denied = (*_DENIED, *(() if programs else (*_FORK, *_EXEC)))
     done = _filter_system_calls(libc, denied, frozen_files=False, programs=programs, all_threads=True)
     return ["seccomp"] if done else []
 
@@ -148,8 +150,8 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 def _filter_system_calls(
     libc: ctypes.CDLL, denied: Iterable[int], *, frozen_files: bool, programs: bool = False, all_threads: bool = False
 ) -> bool:
-    """seccomp: the denied calls fail with EPERM; threads and a signal to oneself (abort) stay possible. `programs`: so
-    do processes, in the namespaces there are."""
+    """seccomp: the denied calls fail with EPERM, and so does what lets a stopped process go on; threads and a signal to
+    oneself (abort) stay possible. `programs`: so do processes, in the namespaces there are."""
 
     def statement(code: int, value: int, on_true: int = 0, on_false: int = 0) -> bytes:
         return struct.pack("=HBBI", code, on_true, on_false, value)
@@ -164,7 +166,9 @@ def _filter_system_calls(
         statement(equal, _CLONE, 0, 4), statement(load, 16),
         statement(any_bit, _CLONE_NAMESPACES, 0, 1) if programs else statement(any_bit, CLONE_THREAD, 1, 0),
         statement(answer, deny), statement(answer, allow),
-        statement(equal, _TGKILL, 0, 4), statement(load, 16), statement(equal, os.getpid(), 1, 0),
+        statement(equal, _TGKILL, 0, 6), statement(load, 16), statement(equal, os.getpid(), 0, 2),
+        statement(load, 32), statement(equal, SIGCONT, 0, 1), statement(answer, deny), statement(answer, allow),
+        statement(equal, _FCNTL, 0, 4), statement(load, 24), statement(equal, F_SETSIG, 0, 1),
         statement(answer, deny), statement(answer, allow),
     ]  # fmt: skip
     if frozen_files:
@@ -174,12 +178,7 @@ def _filter_system_calls(
                 statement(equal, number, 0, 4), statement(load, flags), statement(any_bit, _FOR_WRITING, 0, 1),
                 statement(answer, deny), statement(answer, allow),
             ]  # fmt: skip
-    if all_threads:
-        program += [
-            statement(equal, _FCNTL, 0, 4), statement(load, 24), statement(equal, F_SETSIG, 0, 1),
-            statement(answer, deny), statement(answer, allow),
-        ]  # fmt: skip
-    for number in denied:
+    for number in (*denied, *_ALARMS):
         program += [statement(equal, number, 0, 1), statement(answer, deny)]
     program.append(statement(answer, allow))
     code = ctypes.create_string_buffer(b"".join(program))
