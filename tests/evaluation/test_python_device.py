@@ -198,9 +198,9 @@ def by_a_child(what):
 found = {
     "socket": tried(lambda: socket.socket()),
     "socket of a child": by_a_child(lambda: socket.socket()),
-    "tmp": tried(lambda: writes("/tmp/ke")),
-    "home": tried(lambda: writes("/root/ke")),
-    "usr": tried(lambda: writes("/usr/ke")),
+    "tmp": tried(lambda: writes("/tmp/ke-was-here")),
+    "home": tried(lambda: writes("/root/ke-was-here")),
+    "usr": tried(lambda: writes("/usr/ke-was-here")),
     "ours": tried(lambda: open(%(ours)r).close()),
     "kill": tried(lambda: os.kill(1, 0)),
     "mount": tried(lambda: call(165, b"tmpfs", b"/tmp", b"tmpfs", 0, None)),
