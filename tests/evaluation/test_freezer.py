@@ -80,8 +80,10 @@ import ctypes, signal, sys, time
 libc, timer, due = ctypes.CDLL(None), ctypes.c_void_p(), float("inf")
 
 def work(number, frame):
+    global due
     if time.monotonic() < due: return
-    until = time.process_time() + 0.005
+    due = float("inf")
+    until = time.process_time() + float(sys.argv[1])
     while time.process_time() < until: pass
     signal.raise_signal(signal.SIGSTOP)
 
@@ -95,29 +97,42 @@ for line in sys.stdin:
 """
 
 
-def test_who_wakes_himself_is_told_by_the_time_he_used_though_he_has_stopped_again() -> None:
+@pytest.mark.parametrize(("burns_s", "n_forgiven"), [(0.005, 0), (0.0004, 1)])
+def test_who_wakes_himself_is_told_by_the_time_he_used_though_he_has_stopped_again(
+    burns_s: float, n_forgiven: int
+) -> None:
+    """A little of it once is forgiven, since a scheduler can be to blame; not again and again."""
     process = subprocess.Popen(
-        [sys.executable, "-c", WAKES_ITSELF], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WAKES_ITSELF, str(burns_s)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+
+    def arm() -> str:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("arm\n")
+        process.stdin.flush()
+        return process.stdout.readline()
+
+    def wake_itself() -> None:
+        freezer.window(arm)
+        time.sleep(0.7)
+        assert Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    def wake_itself_again() -> None:
+        for _ in range(5):
+            wake_itself()
+
     try:
         ask(process)
         freezer = Freezer(process.pid)
         freezer.halt()
         for _ in range(20):  # who stands is never accused
             freezer.window(lambda: ask(process))
-
-        def arm() -> str:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write("arm\n")
-            process.stdin.flush()
-            return process.stdout.readline()
-
-        freezer.window(arm)
-        time.sleep(1.0)
-        assert Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        wake_itself()
+        for _ in range(n_forgiven):
+            wake_itself()
         with pytest.raises(Moved, match="while it had to stand still"):
-            freezer.window(lambda: "not asked")
+            wake_itself_again()
     finally:
         process.kill()
         process.wait()
