@@ -38,6 +38,11 @@ class Arguments(Value):
         return (" ".join(parts) + "\n").encode()
 
 
+def command(verb: str, slots: Sequence[int]) -> bytes:
+    """A line of the protocol that all these children speak: what to do on how many slots, and which."""
+    return f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
+
+
 class Caller(Protocol):
     """Something that runs calls on slots of an arena: a candidate's runner or the reference server."""
 

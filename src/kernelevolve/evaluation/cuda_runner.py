@@ -18,7 +18,7 @@ from typing import Any, Self
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation import cuda_arguments
 from kernelevolve.evaluation.candidate_process import START_TIMEOUT_S, CandidateProcess, compiled
-from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue, command
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Freezer, Gone, Window
@@ -141,7 +141,7 @@ class CudaRunner(CandidateProcess):
             os.close(self._log)
 
     def _command(self, before: bytes, verb: str, slots: Sequence[int], timeout_s: float) -> Window:
-        text = before + f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
+        text = before + command(verb, slots)
         with self._blaming(timeout_s, "in a call", machine=verb == "U"):
             window = self._channel.timed(text, self._freezer, timeout_s=timeout_s)
         match window.reply.split(maxsplit=2):

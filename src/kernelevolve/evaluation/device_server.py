@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from kernelevolve.evaluation.device import FLUSH_FACTOR
 from kernelevolve.evaluation.device_arena import opened
 from kernelevolve.evaluation.reference_server import Server
 from kernelevolve.model.task import Task
@@ -19,8 +20,6 @@ from kernelevolve.model.task import Task
 QUEUE_US, QUEUE_US_PER_CALL = 1000, 60
 """What Python needs to queue a call's kernels, with room."""
 CYCLES_PER_US = 2000
-FLUSH_FACTOR = 3
-"""Times the second-level cache that is written, then read, to make it forget."""
 N_WARM = 3
 Slots = tuple[int, ...]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelevolve.errors import MachineError
-from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue, command
 from kernelevolve.evaluation.cores import allowed, on
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.freezer import Freezer, Gone, Moved, Window
@@ -72,22 +72,21 @@ class ReferenceServer:
         self.bound |= slots
 
     def touch(self, slots: Sequence[int], *, timeout_s: float) -> None:
-        self._window(f"T {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+        self._window(command("T", slots), timeout_s)
 
     def run(self, slots: Sequence[int], *, timeout_s: float, glance: Callable[[], Any] | None = None) -> Window:
-        words = f"{len(slots)} {' '.join(map(str, slots))}\n"
         if not self._on_device:
-            return self._window(f"R {words}".encode(), timeout_s, glance)
-        self._window(f"T {words}".encode(), timeout_s)
-        window = self._window(f"R {words}".encode(), timeout_s)
+            return self._window(command("R", slots), timeout_s, glance)
+        self._window(command("T", slots), timeout_s)
+        window = self._window(command("R", slots), timeout_s)
         return replace(window, device_s=float(window.reply.split()[3]) / 1e6)
 
     def ready(self, slots: Sequence[int], *, timeout_s: float) -> None:
-        self._window(f"C {len(slots)} {' '.join(map(str, slots))}\n".encode(), timeout_s)
+        self._window(command("C", slots), timeout_s)
 
     def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
         """It stands still before and after, as a candidate's process does; no slots: the empty round trip."""
-        line = f"O {len(slots)} {' '.join(map(str, slots))}\n".encode()
+        line = command("O", slots)
         with self._blaming(timeout_s):
             self._standing.halt()
             window = self._channel.outside(line, self._standing, timeout_s=timeout_s, look=look)

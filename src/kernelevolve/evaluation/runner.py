@@ -17,7 +17,7 @@ from typing import Any
 from kernelevolve.errors import MachineError
 from kernelevolve.evaluation.arena import Arena
 from kernelevolve.evaluation.candidate_process import START_TIMEOUT_S, CandidateProcess, compiled
-from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue
+from kernelevolve.evaluation.channel import Arguments, Channel, Ended, Overdue, command
 from kernelevolve.evaluation.cores import allowed, on
 from kernelevolve.evaluation.defences import ALL, Defences
 from kernelevolve.evaluation.device import HANDLE_BYTES, host_path
@@ -162,7 +162,7 @@ class Runner(CandidateProcess):
 
     def outside(self, slots: Sequence[int], *, timeout_s: float, look: Callable[[], None]) -> Window:
         with self._blaming(timeout_s, "in a call"):
-            window = self._channel.outside(_line("O", slots), self._freezer, timeout_s=timeout_s, look=look)
+            window = self._channel.outside(command("O", slots), self._freezer, timeout_s=timeout_s, look=look)
         return self._understood(window, slots)
 
     @property
@@ -173,7 +173,7 @@ class Runner(CandidateProcess):
         self, before: bytes, verb: str, slots: Sequence[int], timeout_s: float,
         glance: Callable[[], Any] | None = None,
     ) -> Window:  # fmt: skip
-        return self._understood(self._window(before + _line(verb, slots), timeout_s, glance), slots)
+        return self._understood(self._window(before + command(verb, slots), timeout_s, glance), slots)
 
     def _understood(self, window: Window, slots: Sequence[int]) -> Window:
         """The same window where the reply says that all is done."""
@@ -240,10 +240,6 @@ class Runner(CandidateProcess):
         if not select.select([self._status], [], [], 1.0)[0]:
             return "its reply pipe was closed while it still runs"
         return os.read(self._status, 64).decode(errors="replace").strip()
-
-
-def _line(verb: str, slots: Sequence[int]) -> bytes:
-    return f"{verb} {len(slots)} {' '.join(map(str, slots))}\n".encode()
 
 
 def _refusal(code: str) -> str:
