@@ -37,6 +37,29 @@ def test_a_right_module_is_correct_and_the_record_says_host_lane(judge: Judge, r
     assert {"pid-ns", "net-ns", "seccomp", "no-capabilities"} <= set(found.isolation)
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_every_thread_of_its_process_stands_behind_the_same_walls(
+    judge: Judge, row_scale: Task, n_threads: int
+) -> None:
+    """Also those that math libraries started before it was loaded: a signal's handler may run in any of them."""
+    source = (
+        "import numpy, os, torch\n"
+        "numpy.ones((500, 500)) @ numpy.ones((500, 500)), torch.ones(500, 500) @ torch.ones(500, 500)\n"
+        "for thread in os.listdir('/proc/self/task'):\n"
+        "    with open(f'/proc/self/task/{thread}/status') as file:\n"
+        "        said = dict(line.split(':\\t', 1) for line in file if ':\\t' in line)\n"
+        "    print(*(said[name].strip() for name in ('Seccomp', 'NoNewPrivs', 'CapEff', 'CapPrm')), flush=True)\n"
+    )
+    files = (SourceFile(path="kernel.py", text=source + GOOD),)
+    candidate = Candidate(language="python", files=files, origin=Origin(proposer="tests"))
+    job = Job(task=row_scale, candidate=candidate, level="check", secret="s", n_threads=n_threads)
+    found = judge.verdict(job)
+    assert found.correct, found.message
+    if not {"seccomp", "no-capabilities"} <= set(found.isolation):
+        pytest.skip("this machine lacks a wall")
+    assert set(found.output.splitlines()) == {f"2 1 {0:016x} {0:016x}"}
+
+
 def test_what_it_prints_while_it_is_timed_is_told_to_nobody(judge: Judge, row_scale: Task) -> None:
     """Timed content serves all candidates of a search: one that tells it could serve the next one's cache."""
     source = GOOD.replace("    y += 1\n", "    y += 1\n    print('shape', R, C, flush=True)\n")

@@ -60,6 +60,22 @@ def test_what_fails_before_the_candidate_ran_is_the_machines_fault(tmp_path: Pat
         ask(Path(sys.executable), request, folder=tmp_path, timeout_s=20.0, environment={})
 
 
+def test_a_thread_that_is_there_before_the_walls_is_the_machines_fault(tmp_path: Path) -> None:
+    """It would keep its rights, and what is compiled could use it."""
+    begun = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    request = {"emitter": str(tmp_path / "emitter.py"), "files": [], "launches": []}
+    (tmp_path / "emitter.py").write_text(EMITTER.replace('    return request["word"]', "    return 0") + begun)
+    with pytest.raises(MachineError, match="1 other threads run already"):
+        ask(Path(sys.executable), request, folder=tmp_path, timeout_s=20.0, environment={})
+
+
+def test_no_thread_is_there_before_the_walls_where_numpy_is_loaded_first(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    (tmp_path / "emitter.py").write_text("import numpy\n" + EMITTER.replace('request["word"]', '"-"'))
+    request = {"emitter": str(tmp_path / "emitter.py"), "files": [], "launches": []}
+    assert ask(Path(sys.executable), request, folder=tmp_path, timeout_s=20.0, environment={}).fault == ""
+
+
 def test_the_environment_stays_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_WORD", "told")
     found = reply(tmp_path, "import os\nNUMBER = 1\nprint(sorted(os.environ))\n")

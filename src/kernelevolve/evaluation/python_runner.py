@@ -78,7 +78,6 @@ def main() -> None:
     given = json.loads(os.pread(plan_fd, os.fstat(plan_fd).st_size, 0))
     os.close(plan_fd)
     plan = ArgumentPlan.model_validate(given["plan"])
-    torch.set_num_threads(given["n_threads"])
     active = os.environ.pop("KE_ISOLATION", "").split()
     memory: Any
     if arena_fd < 0:
@@ -91,6 +90,7 @@ def main() -> None:
             memory_bytes=given["memory_bytes"], cpu_s=CPU_S, readable=readable_paths(),
             filter_calls=sys.argv[6] == "1", file_bytes=LOG_BYTES,
         )  # fmt: skip
+    torch.set_num_threads(given["n_threads"])  # starts threads of its own: they are born behind the walls
     os.write(reply, ("I" + " ".join(active) + "\n").encode())
     try:
         function = load(given["files"], given["entry"])

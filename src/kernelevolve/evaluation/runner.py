@@ -28,6 +28,7 @@ from kernelevolve.evaluation.launch import Launch
 from kernelevolve.evaluation.python_device import FAULTED, RAISED, RETURNED
 from kernelevolve.model.job import Limits
 from kernelevolve.model.verdict import Outcome
+from kernelevolve.toolchains.confine import NO_EARLY_THREADS
 from kernelevolve.toolchains.process import kill_group
 
 
@@ -117,7 +118,7 @@ class Runner(CandidateProcess):
         if self._on_device:
             environment |= device_settings()
         if program:
-            environment["KE_KEEP"] = interpreter_paths()
+            environment |= {"KE_KEEP": interpreter_paths(), **NO_EARLY_THREADS}
         passed = [fd for fd in (*named, plan, file) if fd is not None and fd >= 0]
         with on(allowed(n_threads)):
             self._process = subprocess.Popen(

@@ -50,6 +50,8 @@ _CLONE_NAMESPACES = 0x7E020000
 """In namespaces of its own even an unprivileged process may mount."""
 _SECCOMP, SECCOMP_SET_FILTER, SECCOMP_ALL_THREADS = 317, 1, 1
 _EXECUTE, _WRITE, _READ, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2 | 1 << 3, 1 << 14, 1 << 15
+NO_EARLY_THREADS = {"OPENBLAS_NUM_THREADS": "1"}
+"""Settings for a process that is to be confined: NumPy's library starts its threads when it is imported, before."""
 _FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | _TRUNCATE | _IOCTL
 """Of Landlock's rights those a file can have: execute, write, read, truncate, control a device."""
 
@@ -59,11 +61,17 @@ def confine(
     writable: Iterable[str] = (), executable: Iterable[str] = (), frozen_files: bool = False,
     devices: Iterable[str] = (), programs: bool = False,
 ) -> list[str]:  # fmt: skip
-    """Call before any untrusted code and before a second thread exists. Returns the names of what is active.
+    """Call before any untrusted code and before a second thread exists: a thread that does keeps every right it was
+    born with, and code in the same memory can make it do what it likes. Returns the names of what is active. Raises
+    RuntimeError where there is one.
 
     `writable`: folders whose files may be made and changed. `executable`: programs this process may become, and their
     loaders. `frozen_files`: no file is opened for writing, made or removed, also where there is no Landlock. `devices`:
     files to read, write and control. `programs`: whatever is readable or writable may be started as well."""
+    if (n_others := n_threads() - 1) > 0:
+        raise RuntimeError(
+            f"{n_others} other threads run already, and would keep the rights that this process gives up"
+        )
     active = ["rlimits"]
     _limit(resource.RLIMIT_AS, memory_bytes)
     _limit(resource.RLIMIT_CPU, cpu_s, grace=1)
@@ -90,6 +98,13 @@ def confine(
         if filter_calls and _filter_system_calls(libc, denied, frozen_files=frozen_files):
             active.append("seccomp")
     return active
+
+
+def n_threads() -> int:
+    """Of this process, whoever started them: libraries that compute do so when they are loaded. 1 where the system does
+    not say."""
+    tasks = Path("/proc/self/task")
+    return len(list(tasks.iterdir())) if tasks.exists() else 1
 
 
 def filter_all_threads(*, programs: bool) -> list[str]:

@@ -23,6 +23,7 @@ from signal import SIGKILL
 from typing import Any
 
 from kernelevolve.errors import MachineError
+from kernelevolve.toolchains.confine import NO_EARLY_THREADS
 from kernelevolve.toolchains.emit.harness import READY
 from kernelevolve.toolchains.process import Finished, kill_group, run_tool
 
@@ -147,7 +148,8 @@ def _read_all(handle: int, deadline: float) -> tuple[bytes, bool]:
 def _environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     """Nothing of the user's; compilers that want a home get the build's own folder."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8", **kept, **more}
+    folders = {"HOME": str(folder), "TMPDIR": str(folder)}
+    return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", **folders, **NO_EARLY_THREADS, **kept, **more}
 
 
 def run_confined(command: list[str], *, folder: Path, timeout_s: float) -> Finished:
