@@ -19,6 +19,7 @@ from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.launch import PythonLaunch
 from kernelevolve.evaluation.python_device import lacks_work
 from kernelevolve.evaluation.runner import Runner, runner_binary
+from kernelevolve.evaluation.template import Templates
 from kernelevolve.model.job import Limits
 from kernelevolve.model.task import Task
 from kernelevolve.model.verdict import Outcome
@@ -78,8 +79,17 @@ def arguments(slot: int) -> Arguments:
 Start = Callable[..., AbstractContextManager[Bench]]
 
 
-@pytest.fixture
-def start(cache: Path, tmp_path: Path, row_scale: Task) -> Start:
+@pytest.fixture(scope="module")
+def templates(cache: Path) -> Iterator[Templates]:
+    templates = Templates(cache=cache, compiler=find_compiler() or "g++")
+    yield templates
+    templates.close()
+
+
+@pytest.fixture(params=["forked", "started anew"])
+def start(cache: Path, tmp_path: Path, row_scale: Task, templates: Templates, request: pytest.FixtureRequest) -> Start:
+    forks = templates if request.param == "forked" else None
+
     @contextmanager
     def started(*sources: str, device: Device | None = None, call_s: float = 20.0) -> Iterator[Bench]:
         files = [{"path": f"file{index}.py", "text": text} for index, text in enumerate(sources)]
@@ -90,7 +100,9 @@ def start(cache: Path, tmp_path: Path, row_scale: Task) -> Start:
         arena = DeviceArena(4 * LAYOUT.n_bytes, device or HostDevice())
         limits = Limits(call_s=call_s)
         try:
-            with Runner(binary=binary, launch=launch, arena=arena, limits=limits, n_threads=1) as runner:
+            with Runner(
+                binary=binary, launch=launch, arena=arena, limits=limits, n_threads=2, templates=forks
+            ) as runner:  # fmt: skip
                 bench = Bench(runner, arena)
                 bench.bind(0, 1, 2)
                 yield bench

@@ -19,9 +19,9 @@ LOG_BYTES = 4096
 START_TIMEOUT_S = 60.0
 
 
-def compiled(name: str, sources: Sequence[str], *, cache: Path, compiler: str) -> Path:
-    """A program of ours, built once per content of its sources (the first is compiled) and compiler. Raises
-    MachineError."""
+def compiled(name: str, sources: Sequence[str], *, cache: Path, compiler: str, library: bool = False) -> Path:
+    """A program of ours, or a library, built once per content of its sources (the first is compiled) and compiler.
+    Raises MachineError."""
     paths = [Path(__file__).with_name(source) for source in sources]
     key = sha256_text("".join(path.read_text() for path in paths) + compiler)[:24]
     binary = cache / "runner" / key / name
@@ -29,7 +29,8 @@ def compiled(name: str, sources: Sequence[str], *, cache: Path, compiler: str) -
         return binary
     binary.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=binary.parent) as folder:
-        command = [compiler, "-std=c++20", "-O2", str(paths[0]), "-o", name, "-ldl"]
+        kind = ["-shared", "-fPIC"] if library else []
+        command = [compiler, "-std=c++20", "-O2", *kind, str(paths[0]), "-o", name, "-ldl"]
         finished = run_tool(command, folder=Path(folder), timeout_s=120)
         if finished.returncode != 0:
             raise MachineError(f"cannot compile {sources[0]}: {finished.text[:400]}")

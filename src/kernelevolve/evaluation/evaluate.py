@@ -36,6 +36,7 @@ from kernelevolve.evaluation.stages.measure import (
     shared_work,
 )
 from kernelevolve.evaluation.stock import Feed
+from kernelevolve.evaluation.template import Templates
 from kernelevolve.model.candidate import Candidate
 from kernelevolve.model.job import Job
 from kernelevolve.model.platform import PlatformFacts
@@ -56,6 +57,8 @@ N_SUSPICIONS = 2
 CONTEXT_BYTES = 4 * 2**30
 """What a process on a device has before it asks for any: its context, libraries' workspaces, what the judge itself took
 meanwhile."""
+FORKED = ("check", "screen")
+"""Levels whose Python candidates share a process' memory layout."""
 QUIET = 0.4
 """Other runnable threads, on average, up to which a machine counts as doing nothing else."""
 
@@ -72,12 +75,22 @@ AnyRunner = Runner | CudaRunner
 class Evaluation:
     """One candidate's way through the stages."""
 
-    def __init__(self, job: Job, bench: Bench, *, facts: PlatformFacts, cache: Path, lane: Lane) -> None:
+    def __init__(
+        self,
+        job: Job,
+        bench: Bench,
+        *,
+        facts: PlatformFacts,
+        cache: Path,
+        lane: Lane,
+        templates: Templates | None = None,
+    ) -> None:
         self._job = job
         self._bench = bench
         self._facts = facts
         self._cache = cache
         self._lane = lane
+        self._templates = templates if job.level in FORKED else None
         self._reports: list[StageReport] = []
         self._stage = Stage.INSPECT
         self._printed = ""
@@ -308,7 +321,7 @@ class Evaluation:
             return self._bench.runners(compiler).take().given(launch, limits)
         return Runner(
             binary=runner_binary(self._cache, compiler), launch=launch, arena=arena, limits=limits,
-            n_threads=self._job.n_threads, defences=self._bench.defences,
+            n_threads=self._job.n_threads, defences=self._bench.defences, templates=self._templates,
         )  # fmt: skip
 
     @contextmanager

@@ -36,6 +36,7 @@ from kernelevolve.evaluation.lifetime import die_with_parent, scratch_folder
 from kernelevolve.evaluation.runner import runner_binary
 from kernelevolve.evaluation.stages.build import Built, build
 from kernelevolve.evaluation.task_module import TaskModule
+from kernelevolve.evaluation.template import Templates
 from kernelevolve.model.admission import Admission
 from kernelevolve.model.job import Job, Preparation
 from kernelevolve.model.platform import PlatformFacts
@@ -60,20 +61,24 @@ class Judge:
         self._bench: Bench | None = None
         self._bench_key = ""
         self._admitted = False  # the bench's task, so that not every job reads the table again
-        runner_binary(cache, find_compiler() or "g++")
+        compiler = find_compiler() or "g++"
+        runner_binary(cache, compiler)
+        self._templates = Templates(cache=cache, compiler=compiler)
 
     def verdict(self, job: Job, built: Future[Built] | None = None) -> Verdict:
         """Raises MachineError and TaskError only."""
         bench = self.prepare(job)
         facts = self._facts_of(job.task.platform)
-        evaluation = Evaluation(job, bench, facts=facts, cache=self._cache, lane=self._lane)
+        evaluation = Evaluation(
+            job, bench, facts=facts, cache=self._cache, lane=self._lane, templates=self._templates
+        )  # fmt: skip
         return evaluation.verdict(built.result() if built is not None else None)
 
     def prepare(self, job: Preparation) -> Bench:
         """Everything that is done once for a task and level, outside any candidate's account."""
         bench_key = f"{job.task.content_id}|{job.n_threads}"
         if self._bench is None or bench_key != self._bench_key:
-            self.close()
+            self._close_bench()
             self._bench = Bench(
                 job.task, n_threads=job.n_threads, cache=self._cache, defences=self._defences, device=self._device
             )
@@ -118,6 +123,10 @@ class Judge:
         return build(job, cache=self._cache, lane=self._lane, defences=self._defences)
 
     def close(self) -> None:
+        self._close_bench()
+        self._templates.close()
+
+    def _close_bench(self) -> None:
         if self._bench is not None:
             self._bench.close()
             self._bench = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -33,8 +32,8 @@ class Launch(Protocol):
         self, *, jail: Path, plan_fd: int, child_ends: tuple[int, int], arena: Arena | DeviceArena, limits: Limits,
         n_threads: int, seccomp: bool, handle: str = "",
     ) -> list[str]:  # fmt: skip
-        """Put what is needed into the jail or the plan; returns the program to become, or nothing for the runner.
-        `handle`: by which the process maps an arena on a device."""
+        """Put what is needed into the jail or the plan; returns the arguments of `python_runner`, which the process is
+        to become, or nothing for the runner itself. `handle`: by which the process maps an arena on a device."""
         ...
 
 
@@ -74,10 +73,7 @@ class PythonLaunch:
         }
         os.write(plan_fd, json.dumps(plan).encode())
         numbers = [*child_ends, -1 if self.device else arena.fd, arena.n_bytes, plan_fd]
-        return [
-            sys.executable, "-I", "-B", "-m", "kernelevolve.evaluation.python_runner", *(str(n) for n in numbers),
-            "1" if seccomp else "0",
-        ]  # fmt: skip
+        return [*(str(number) for number in numbers), "1" if seccomp else "0"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,9 @@
 // seccomp [program argument..]: with a program, the candidate's process becomes that program (an interpreter of ours that
 // locks itself up by the same rules before it loads a candidate) instead of loading a library. `shared` is -1 where the
 // tensors lie on a device: then the program is lent a folder to write to, since it may start compilers.
+//
+// The same as a library: an interpreter that has its libraries loaded and has forked calls `ke_enter` with these arguments
+// and the program ".", which returns in the candidate's process, and nowhere else.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +54,8 @@ struct Options {
     uid_t uid;
     bool seccomp;
     char** program;
+
+    bool is_here() const { return program && strcmp(program[0], ".") == 0; }  // who called is the program already
 };
 
 struct Slot {
@@ -275,7 +280,7 @@ bool needed(const std::string& folder) {
 
 // An interpreter needs its files, so there is no chroot: other folders are hidden, nothing of the host's /proc is seen, and
 // the program itself gives up the rest (Landlock, capabilities, seccomp) once it has imported what it needs.
-[[noreturn]] void become(const Options& o) {
+void become(const Options& o) {
     const bool on_device = o.shared < 0;
     const bool own_mounts = isolation.find("mount-ns") != std::string::npos && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     if (own_mounts) {
@@ -303,12 +308,14 @@ bool needed(const std::string& folder) {
     setenv("KE_ISOLATION", isolation.c_str(), 1);
     unsetenv("KE_KEEP");
     if (chdir("/") != 0) _exit(93);
+    close(o.log);
+    if (o.is_here()) return;
     execv(o.program[0], o.program);
     _exit(94);
 }
 
-[[noreturn]] void serve(const Options& o) {
-    if (o.program) become(o);
+void serve(const Options& o) {
+    if (o.program) return become(o);
     char* base = (char*)mmap(nullptr, o.shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, o.shared, 0);
     if (base == MAP_FAILED) _exit(90);
     close(o.shared);
@@ -343,14 +350,14 @@ bool needed(const std::string& folder) {
     _exit(0);
 }
 
-[[noreturn]] void init(const Options& o) {
+void init(const Options& o) {
     signal(SIGTERM, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const pid_t candidate = fork();
     if (candidate == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(o.status);
-        serve(o);
+        return serve(o);
     }
     close(o.control);
     close(o.reply);
@@ -372,7 +379,7 @@ void end_all(int) {  // init takes its whole namespace along; main then reaps it
 
 }  // namespace
 
-int main(int argc, char** argv) {
+extern "C" int ke_enter(int argc, char** argv) {
     if (argc < 12) return 2;
     Options o = {};
     o.control = atoi(argv[1]);
@@ -391,10 +398,15 @@ int main(int argc, char** argv) {
     signal(SIGPIPE, SIG_IGN);
     if (strcmp(argv[11], "bare") != 0) enter_namespaces();
     init_pid = fork();
-    if (init_pid == 0) init(o);
+    if (init_pid == 0) {
+        init(o);
+        return 0;
+    }
     signal(SIGTERM, end_all);
     for (const int fd : {o.control, o.reply, o.status, o.shared, o.log}) close(fd);
     int status = 0;
     while (waitpid(init_pid, &status, 0) < 0 && errno == EINTR) {}
-    return 0;
+    _exit(0);
 }
+
+int main(int argc, char** argv) { return ke_enter(argc, argv); }

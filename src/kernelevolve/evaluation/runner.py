@@ -26,6 +26,7 @@ from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.freezer import Freezer, Gone, Moved, Window, grandchild
 from kernelevolve.evaluation.launch import Launch
 from kernelevolve.evaluation.python_device import FAULTED, RAISED, RETURNED
+from kernelevolve.evaluation.template import Started, Templates
 from kernelevolve.model.job import Limits
 from kernelevolve.model.verdict import Outcome
 from kernelevolve.toolchains.confine import NO_EARLY_THREADS
@@ -44,6 +45,7 @@ def runner_binary(cache: Path, compiler: str) -> Path:
     return compiled("ke-runner", ("runner.cpp",), cache=cache, compiler=compiler)
 
 
+INTERPRETER = (sys.executable, "-I", "-B", "-m", "kernelevolve.evaluation.python_runner")
 NO_LIMIT = 2**64 - 1
 GONE_TIMEOUT_S = 60.0
 """A driver may need seconds to take the device away from work that does not end."""
@@ -89,8 +91,9 @@ class Runner(CandidateProcess):
 
     def __init__(
         self, *, binary: Path, launch: Launch, arena: Arena | DeviceArena, limits: Limits, n_threads: int,
-        defences: Defences = ALL,
+        defences: Defences = ALL, templates: Templates | None = None,
     ) -> None:  # fmt: skip
+        """`templates`: to fork an interpreter from, where there is one in it; else it is started anew."""
         super().__init__()
         self._limits = limits
         self._defences = defences
@@ -102,7 +105,7 @@ class Runner(CandidateProcess):
         self._jail.chmod(0o755)
         plan = os.memfd_create("ke-plan", os.MFD_CLOEXEC)
         file, handle = lent(arena)
-        program = launch.prepare(
+        arguments = launch.prepare(
             jail=self._jail, plan_fd=plan, child_ends=self._channel.child_ends, arena=arena, limits=limits,
             n_threads=n_threads, seccomp="seccomp" in defences, handle=handle,
         )  # fmt: skip
@@ -111,20 +114,27 @@ class Runner(CandidateProcess):
         named = (*self._channel.child_ends, status_write, shared, self._log)
         confinement = "bare" if "namespaces" not in defences else "1" if "seccomp" in defences else "0"
         command = [
-            str(binary), *(str(fd) for fd in named), str(arena.n_bytes), str(self._jail), str(memory_bytes),
-            str(8 * n_threads + 32), str(_own_uid()), confinement, *program,
+            *(str(fd) for fd in named), str(arena.n_bytes), str(self._jail), str(memory_bytes),
+            str(8 * n_threads + 32), str(_own_uid()), confinement,
         ]  # fmt: skip
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **thread_settings(n_threads)}
         if self._on_device:
             environment |= device_settings()
-        if program:
+        if arguments:
             environment |= {"KE_KEEP": interpreter_paths(), **NO_EARLY_THREADS}
         passed = [fd for fd in (*named, plan, file) if fd is not None and fd >= 0]
-        with on(allowed(n_threads)):
-            self._process = subprocess.Popen(
-                command, pass_fds=passed, env=environment, cwd=self._jail, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+        cores = allowed(n_threads)
+        self._process: Started
+        if arguments and templates is not None:
+            self._process = templates.of(environment, cores).start(command, arguments, passed)
+        else:
+            program = [*INTERPRETER, *arguments] if arguments else []
+            with on(cores):
+                self._process = subprocess.Popen(
+                    [str(binary), *command, *program], pass_fds=passed, env=environment, cwd=self._jail,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )  # fmt: skip
         for fd in (plan, status_write, *([] if file is None else [file])):
             os.close(fd)
         self._channel.close_child_ends()
