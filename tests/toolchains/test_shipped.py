@@ -12,6 +12,7 @@ from kernelevolve.model.launch import LaunchPlan
 from kernelevolve.model.task import Axis, Task
 from kernelevolve.testing.toolchain_case import made
 from kernelevolve.toolchains.base import Artifact
+from kernelevolve.toolchains.cache import default_cache
 from kernelevolve.toolchains.device_artifact import DeviceBuilt, DeviceKernel, keep, sha256
 from kernelevolve.toolchains.shipped import abi_id, find, place, ship
 from kernelevolve.toolchains.tlx import TlxToolchain
@@ -46,6 +47,20 @@ def test_what_was_shipped_is_found_by_content(tmp_path: Path, task: Task, monkey
     assert find(tmp_path, "tlx", "sm_100a", task, candidate()) is None
     assert find(tmp_path, "tlx", "sm_90a", task, candidate("other")) is None
     assert find(tmp_path, "triton", "sm_90a", task, candidate()) is None
+
+
+def test_a_folder_named_from_here_is_found_from_anywhere(
+    tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that loads machine code works in a folder of its own."""
+    ship(built(tmp_path / "there"), tmp_path / "out", "tlx", task, candidate())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KERNELEVOLVE_ARTIFACTS", "out")
+    monkeypatch.setenv("KERNELEVOLVE_CACHE", "cache")
+    found = find(default_cache(), "tlx", "sm_90a", task, candidate())
+    assert found is not None
+    assert Path(found.path).is_absolute()
+    assert default_cache().is_absolute()
 
 
 def test_the_cache_is_looked_through_too(tmp_path: Path, task: Task) -> None:

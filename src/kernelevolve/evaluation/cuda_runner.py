@@ -35,6 +35,8 @@ CLOCK_SHARE = 0.9
 """The judge's clock runs around the device's, so it may not show less; one tenth for their grain."""
 LONG_S, LONG_FACTOR = 0.1, 3.0
 """A call this long has no other cost worth naming: the device's own clock must account for a good part of it."""
+UNREADABLE = "the machine code cannot be read"
+"""Said by our own process of a file that we have written: no fault of a candidate's."""
 OWN_CLOCK = "device code has a clock of its own"
 _OUTCOMES = {"refused": Outcome.REFUSED, "crashed": Outcome.CRASHED}
 
@@ -94,6 +96,8 @@ class CudaRunner(CandidateProcess):
         with self._blaming(self._limits.call_s, "while it was loaded"):
             self._channel.send(("K\t" + "\t".join(words) + "\n").encode())
             answer = self._channel.receive(timeout_s=self._limits.call_s)
+        if answer == f"F {UNREADABLE}":
+            raise MachineError(f"{UNREADABLE} where it was put: {', '.join(sorted(set(words[::2])))}")
         if answer != "L":
             raise CandidateFault(Outcome.LOAD_FAILED, answer.removeprefix("F ") or "the code could not be loaded")
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 
 def default_cache() -> Path:
-    """`$KERNELEVOLVE_CACHE`, else the user's cache folder."""
+    """`$KERNELEVOLVE_CACHE`, else the user's cache folder; absolute, since files in it are named to processes that work
+    elsewhere."""
     chosen = os.environ.get("KERNELEVOLVE_CACHE")
     if chosen:
-        return Path(chosen)
+        return Path(chosen).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernelevolve"
 
 

@@ -78,7 +78,7 @@ def environment_of(language: str) -> str:
 def folder_of(name: str) -> Path:
     """`$KERNELEVOLVE_ENVIRONMENTS`, else a folder of the cache."""
     chosen = os.environ.get("KERNELEVOLVE_ENVIRONMENTS")
-    return (Path(chosen) if chosen else default_cache() / "environments") / name
+    return (Path(chosen).absolute() if chosen else default_cache() / "environments") / name
 
 
 def find_environment(name: str) -> Environment | None:

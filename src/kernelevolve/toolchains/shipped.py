@@ -41,7 +41,7 @@ def ship(artifact: Artifact, folder: Path, language: str, task: Task, candidate:
 
 def find(cache: Path, language: str, architecture: str, task: Task, candidate: Candidate) -> Artifact | None:
     """What was shipped for exactly this candidate; None when nothing was, or it is damaged or for another device."""
-    named = [Path(text) for text in os.environ.get("KERNELEVOLVE_ARTIFACTS", "").split(os.pathsep) if text]
+    named = [Path(text).absolute() for text in os.environ.get("KERNELEVOLVE_ARTIFACTS", "").split(os.pathsep) if text]
     for folder in (*named, cache / "artifacts"):
         record = place(folder, language, architecture, task, candidate)
         found = recall(record)
