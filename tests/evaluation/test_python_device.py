@@ -362,6 +362,10 @@ WAYS = {
 }  # fmt: skip
 
 
+NO_GRAPH = ("another stream", "waits for the device", "a stream of its own that nobody joins")
+"""Ways that cannot be captured whole: the calls themselves are timed then."""
+
+
 @pytest.mark.device
 @pytest.mark.skipif(gpu() is None, reason="needs an NVIDIA GPU")
 @pytest.mark.parametrize("way", WAYS)
@@ -372,6 +376,7 @@ def test_on_a_gpu_each_way_to_write_one_is_right_called_and_replayed(start: Star
         for slot, number in ((1, 4.0), (2, 5.0), (1, 6.0)):
             assert bench.outside(slot, number).eq(2 * number + 1).all(), bench.runner.printed
         assert bench.run(0, 8.0).eq(17).all(), "a graph that was refused must leave calls as they are"
+        assert ("without" in bench.runner.printed) == (way in NO_GRAPH), bench.runner.printed
 
 
 @pytest.mark.device

@@ -148,11 +148,17 @@ class Calls:
             _log(error)
             code = RAISED
         if code != 0:
+            _say("a call could not be captured; calls are made without a graph")
             self._abandon()
             return None
         held.copy_(before)
         graph.replay()
-        return None if not self._settled() or lacks_work(before, called, held) else graph
+        if not self._settled():
+            return None
+        if lacks_work(before, called, held):
+            _say("the graph of a call lacks work that the call does; calls are made without it")
+            return None
+        return graph
 
     def _abandon(self) -> None:
         """After a capture that failed: nothing goes on being captured, nobody shares memory with it, and calls are not
@@ -187,8 +193,12 @@ def _blocking_stream() -> Any:
 
 
 def _log(error: BaseException) -> None:
+    _say(f"{type(error).__name__}: {error}")
+
+
+def _say(text: str) -> None:
     with _full_log_is_fine():
-        os.write(2, f"{type(error).__name__}: {error}\n".encode()[:1000])
+        os.write(2, f"{text}\n".encode()[:1000])
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 import torch
 
 one = torch.ones((), device="cuda")
-far = torch.full((1,), 2**40, dtype=torch.int64, device="cuda")
+far = torch.full((1,), 10**9, dtype=torch.int64, device="cuda")
 taken = torch.empty(1, device="cuda")
 
 

@@ -5,11 +5,13 @@ import torch
 
 one = torch.ones((), device="cuda")
 true_write, true_print = os.write, builtins.print
-state = {"said": False}
+state = {"loaded": False, "said": False}
 
 
 def write(descriptor, data):
-    if bytes(data) == b"L\n":
+    if bytes(data) == b"L\n" and not state["loaded"]:
+        state["loaded"] = True  # this one says that the module is there
+    elif bytes(data) == b"L\n":
         state["said"] = True
         true_write(descriptor, b"L\nD 1 0\n")
         return len(data)

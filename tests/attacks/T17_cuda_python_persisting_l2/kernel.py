@@ -3,6 +3,7 @@ import ctypes
 import torch
 
 LIMIT_PERSISTING = 6  # cudaLimitPersistingL2CacheSize
+ATTRIBUTE_MOST_PERSISTING = 108  # cudaDevAttrMaxPersistingL2CacheSize
 ATTRIBUTE_WINDOW = 1  # cudaLaunchAttributeAccessPolicyWindow, as a stream attribute
 PERSISTING, STREAMING = 2, 1
 
@@ -21,7 +22,9 @@ class Window(ctypes.Structure):
 
 
 runtime = ctypes.CDLL("libcudart.so.13")
-runtime.cudaDeviceSetLimit(ctypes.c_int(LIMIT_PERSISTING), ctypes.c_size_t(2**30))
+most = ctypes.c_int()
+runtime.cudaDeviceGetAttribute(ctypes.byref(most), ctypes.c_int(ATTRIBUTE_MOST_PERSISTING), ctypes.c_int(0))
+runtime.cudaDeviceSetLimit(ctypes.c_int(LIMIT_PERSISTING), ctypes.c_size_t(most.value))
 
 
 def row_scale(x, w, y, R, C):
@@ -30,5 +33,6 @@ def row_scale(x, w, y, R, C):
     window = Window(base=x.data_ptr(), n_bytes=size, hit_ratio=1.0, hit=PERSISTING, miss=STREAMING)
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     runtime.cudaStreamSetAttribute(stream, ctypes.c_int(ATTRIBUTE_WINDOW), ctypes.byref(window))
+    runtime.cudaGetLastError()  # who may not set it goes on without
     torch.mul(x, w, out=y)
     y.add_(1)

@@ -18,7 +18,7 @@ def vllm(
     decode(
         mixed_qkv, a, b, A_log, dt_bias, key_width**-0.5, state, out, indices, use_qk_l2norm_in_kernel=True
     )  # fmt: skip
-    return out
+    return out.squeeze(1)
 
 
 ARMS = {"vllm": vllm}

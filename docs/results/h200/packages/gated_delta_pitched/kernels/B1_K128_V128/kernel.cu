@@ -1,5 +1,5 @@
 #define KE_DTYPE_bfloat16 1
-#define WARPS 4
+#define WARPS 8
 #define ROWS 8
 #define SPLIT 4
 #define AHEAD 1

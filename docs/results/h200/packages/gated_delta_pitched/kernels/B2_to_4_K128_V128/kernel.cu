@@ -1,9 +1,10 @@
 #define KE_DTYPE_bfloat16 1
 #define LANES 16
 #define ROWS 8
-#define WARPS 2
-#define INDEX 0
+#define WARPS 4
+#define INDEX 1
 #define TIGHT 1
+#define PARTS 2
 #define SORT 0
 // recipe: one_wave
 // family: gated_delta_packed_decode
@@ -17,18 +18,21 @@
 // knob WARPS = 4 8 2 1
 // knob INDEX = 1 2 0
 // knob TIGHT = 1
+// knob PARTS = 2 1 4
 // knob SORT = 0 4
 // order: 18
 //
 // Both dot products come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
 // TIGHT: the compiler keeps to as many registers as let half of a multiprocessor's be state: 16 warps of 8 KB.
-// INDEX 1: slot numbers through the L1, so that not every warp asks the L2; 2: everything but the state. SORT: sequences,
-// up to 32 times so many, are taken in the order of their slots.
+// INDEX 1: slot numbers through the L1, so that not every warp asks the L2; 2: everything but the state. PARTS: a tile's
+// rows are finished in so many goes, each stored while the next ones are still on their way. SORT: sequences, up to 32
+// times so many, are taken in the order of their slots.
 
 #define GROUPS (32 / LANES)
 #define VECTORS (32 / LANES)          /* float4 of a lane in one row of 128 */
 #define UNITS (128 / (GROUPS * ROWS)) /* tiles of a head */
 #define STATE (ROWS * VECTORS * 4)     /* registers of a lane */
+#define GO (ROWS > PARTS ? ROWS / PARTS : 1) /* rows of a lane that are finished together */
 #if TIGHT
 #define FIT (STATE * WARPS > 512 ? 1 : STATE >= 64 ? 1024 / (STATE * WARPS) : 20 / WARPS)
 #else
@@ -141,11 +145,11 @@ __device__ __forceinline__ float total(float x) {  // over the lanes of a row
     for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
 }
-// Sums ROWS values over the lanes of a group; each lane is left with that of row part % ROWS. Handing over half of
-// the rows at every step takes ROWS - 1 exchanges where summing row by row takes ROWS * log2(LANES).
+// Sums GO values over the lanes of a group; each lane is left with that of row part % GO. Handing over half of
+// the rows at every step takes GO - 1 exchanges where summing row by row takes GO * log2(LANES).
 __device__ __forceinline__ float total_of_own_row(float* s, int part) {
 #pragma unroll
-    for (int half = ROWS / 2; half > 0; half /= 2) {
+    for (int half = GO / 2; half > 0; half /= 2) {
         const bool upper = part & half;
 #pragma unroll
         for (int i = 0; i < half; ++i) {
@@ -155,7 +159,7 @@ __device__ __forceinline__ float total_of_own_row(float* s, int part) {
     }
     float x = s[0];
 #pragma unroll
-    for (int step = ROWS; step < LANES; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+    for (int step = GO; step < LANES; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
     return x;
 }
 
@@ -221,26 +225,40 @@ __device__ __forceinline__ void finish(Tile& t) {
         return;
     }
 
-    float sk[ROWS], sq[ROWS];
+    float own_answer = 0.0f, zero = 0.0f;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        sk[r] = sq[r] = 0.0f;
+    for (int from = 0; from < ROWS; from += GO) {
+        float sk[GO], sq[GO];
 #pragma unroll
-        for (int j = 0; j < VECTORS; ++j) sk[r] = dot(t.x[r][j], k[j], sk[r]), sq[r] = dot(t.x[r][j], q[j], sq[r]);
-    }
-    const float seen = total_of_own_row(sk, part), answer = total_of_own_row(sq, part);
-    const float u = beta * (wide(t.v) - seen_by * seen), own_push = u * k_norm;
-    const float own_answer = fmaf(u, pushed, kept * answer);
+        for (int r = 0; r < GO; ++r) {
+            sk[r] = sq[r] = zero;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const float push = __shfl_sync(0xffffffffu, own_push, r, LANES);
-#pragma unroll
-        for (int j = 0; j < VECTORS; ++j) {
-            float4 y = t.x[r][j];
-            y.x = fmaf(decay, y.x, push * k[j].x), y.y = fmaf(decay, y.y, push * k[j].y);
-            y.z = fmaf(decay, y.z, push * k[j].z), y.w = fmaf(decay, y.w, push * k[j].w);
-            store_state(t.home + r * GROUPS * 128 + j * LANES * 4, y);
+            for (int j = 0; j < VECTORS; ++j)
+                sk[r] = dot(t.x[from + r][j], k[j], sk[r]), sq[r] = dot(t.x[from + r][j], q[j], sq[r]);
         }
+        // A lane's own row is part % ROWS; in this go it looks after row from + part % GO.
+        const float v = GO == ROWS ? wide(t.v) : __shfl_sync(0xffffffffu, wide(t.v), from + part % GO, LANES);
+        const float seen = total_of_own_row(sk, part), answer = total_of_own_row(sq, part);
+        const float u = beta * (v - seen_by * seen), own_push = u * k_norm;
+        if (GO == ROWS || part % ROWS / GO == from / GO)
+            own_answer = fmaf(u, pushed, kept * answer);
+#pragma unroll
+        for (int r = 0; r < GO; ++r) {
+            const float push = __shfl_sync(0xffffffffu, own_push, r, LANES);
+#pragma unroll
+            for (int j = 0; j < VECTORS; ++j) {
+                float4 y = t.x[from + r][j];
+                // decay * y is there before push is: the other way round it would be rounded once less, and later
+                y.x = fmaf(push, k[j].x, decay * y.x), y.y = fmaf(push, k[j].y, decay * y.y);
+                y.z = fmaf(push, k[j].z, decay * y.z), y.w = fmaf(push, k[j].w, decay * y.w);
+                store_state(t.home + (from + r) * GROUPS * 128 + j * LANES * 4, y);
+                if (GO < ROWS) zero = fminf(fabsf(y.w), 0.0f);
+            }
+        }
+        // Never entered. A loop is an end for the assembler's reordering: it would put the arithmetic of the next rows,
+        // which waits for them, before the stores of these.
+        if (from + GO < ROWS)
+            while (zero > 0.0f) asm volatile("nanosleep.u32 20;" ::: "memory");
     }
     if (part < ROWS) *t.out = narrow(own_answer);
 }

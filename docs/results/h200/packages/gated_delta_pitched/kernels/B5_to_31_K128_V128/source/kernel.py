@@ -12,9 +12,11 @@
 #
 # SP4, QP4: these pitches in fours, so that the compiler knows how rows are aligned.
 # Both sums come from the state as loaded: S' = d*S + u k^T, u = beta*(v - d*(S k)), out = d*(S q) + u*(k.q).
+# The gates in full precision: tl.exp and tl.log are fast ones, and their error stays in the state for many steps.
 # LEAVES: what is first to leave the L2: 1 the state as read, 2 as written.
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -56,9 +58,9 @@ def tile(
             q = q * (tl.rsqrt(tl.sum(q * q, 0) + 1e-6) * 0.08838834764831845)
             k = k * tl.rsqrt(tl.sum(k * k, 0) + 1e-6)
             gate = a_bits.to(tl.float32) + bias
-            softplus = tl.where(gate > 20.0, gate, tl.log(1.0 + tl.exp(gate)))
-            decay = tl.exp(-tl.exp(a_log) * softplus)
-            beta = tl.sigmoid(b_bits.to(tl.float32))
+            softplus = tl.where(gate > 20.0, gate, libdevice.log1p(libdevice.exp(gate)))
+            decay = libdevice.exp(-libdevice.exp(a_log) * softplus)
+            beta = tl.div_rn(1.0, 1.0 + libdevice.exp(-b_bits.to(tl.float32)))
             seen = tl.sum(s * k[None, :], 1)
             answer = tl.sum(s * q[None, :], 1)
             u = beta * (v_bits.to(tl.float32) - decay * seen)
