@@ -1,4 +1,4 @@
-"""A choice in a tree of 50,000 nodes, timed in the processor time of this process: other work beside it counts not."""
+"""A choice in a tree of 50,000 nodes, in passes of a plain loop over as many: a slow or busy machine slows both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernelevolve.search.tree import Tree
 from kernelevolve.testing.samples import sample_candidate, sample_opened, sample_verdict
 
 N_NODES = 50_000
-MEDIAN_S = 0.05
+MAX_PASSES = 20.0
 APPEND_S = 100e-6
 
 
@@ -69,25 +69,40 @@ def one_more(tree: Tree) -> None:
     tree.append(Judged(step=step, verdict=sample_verdict(sample_candidate(step), speedup=1.0), elapsed_s=0))
 
 
+def pass_s(tree: Tree) -> float:
+    """What one pass from the children to the parents takes, in seconds of this process."""
+    parents, sums = tree.index.parent, [1.0] * (len(tree) + 1)
+    started = time.process_time()
+    for step in range(len(tree), 0, -1):
+        parent = parents[step]
+        value = sums[step]
+        if value:
+            sums[parent] += value
+    return time.process_time() - started
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [bushy, deep, flat])
-def test_a_choice_among_fifty_thousand_nodes_takes_less_than_50_ms(shape: Callable[[int, random.Random], int]) -> None:
+def test_a_choice_among_fifty_thousand_nodes_is_a_few_passes_over_them(
+    shape: Callable[[int, random.Random], int],
+) -> None:
     history = events(shape)
     started = time.process_time()
     tree = Tree(history)
     per_event_s = (time.process_time() - started) / len(history)
     assert per_event_s < APPEND_S
-    medians = {}
+    n_passes = {}
     for name in POLICIES:
         policy = make_policy(name, Settings())
-        times = []
+        ratios = []
         for seed in range(9):
             # Something happens between two questions, so that nothing can be remembered from one to the next.
             one_more(tree)
+            beside_s = pass_s(tree)
             started = time.process_time()
             assert len(policy.ask(tree, random.Random(seed), 8)) == 8
-            times.append(time.process_time() - started)
-        medians[name] = statistics.median(times)
-    figures = ", ".join(f"{name} {median_s * 1e3:.1f} ms" for name, median_s in medians.items())
-    print(f"{shape.__name__}: {per_event_s * 1e6:.1f} us per event; {figures}")
-    assert max(medians.values()) < MEDIAN_S, medians
+            ratios.append((time.process_time() - started) / beside_s)
+        n_passes[name] = statistics.median(ratios)
+    figures = ", ".join(f"{name} {ratio:.2f}" for name, ratio in n_passes.items())
+    print(f"{shape.__name__}: {per_event_s * 1e6:.1f} us per event; a pass {beside_s * 1e3:.1f} ms; passes: {figures}")
+    assert max(n_passes.values()) < MAX_PASSES, n_passes

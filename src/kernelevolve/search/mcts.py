@@ -7,6 +7,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 from kernelevolve.model.brief import Operator
 from kernelevolve.search.index import ROOT
@@ -17,6 +18,7 @@ from kernelevolve.search.tree import Node, Tree
 
 LATE = 0.7
 N_BEST = 5
+N_CALLED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,52 +111,76 @@ class MctsPolicy(PhasedPolicy):
             room = self._widening * float(walk.statistics.visits[step]) ** self._growth
             may_widen = walk.moves.n_children(step) < room
             if step == ROOT:
-                stops = not below.steps or (may_widen and walk.rng.random() < 1.0 / (1 + len(below.steps)))
+                stops = not below or (may_widen and walk.rng.random() < 1.0 / (1 + len(below)))
             else:
-                stops = walk.may_expand(step) and (may_widen or not below.steps)
+                stops = walk.may_expand(step) and (may_widen or not below)
             if stops:
                 return step
-            if below.steps:
-                step = below.highest(exploration * math.sqrt(walk.statistics.visits[step]))
-            else:
-                step = walk.close(step)
+            visits = walk.statistics.visits[step]
+            step = below.highest(exploration * math.sqrt(visits)) if below else walk.close(step)
 
 
 class _Siblings:
-    """The children of a node at or below which something usable is left, with the parts of their bounds. Most calls
-    change one of them, and there may be thousands: nothing is worked out again that did not change."""
+    """The children of a node at or below which something usable is left. Most calls change one of them, and there may
+    be thousands: nothing is worked out again that did not change. The bound of a child that nobody went on from grows
+    with its rank alone, so of those only the highest contend; the others wait."""
 
     def __init__(self, walk: _Walk, parent: int) -> None:
-        table = self._table = walk.statistics
-        best, own, visits = table.best, table.own, table.visits
-        self._share = walk.share_of_best
-        self.steps = [child for child in walk.tree.index.children[parent] if best[child] and child not in walk.closed]
-        self._priors = [own[child] or best[child] for child in self.steps]
-        self._sum = sum(self._priors)
-        self._values = table.values(self.steps, self._share)
-        self._pulls = [prior / (1 + visits[child]) for prior, child in zip(self._priors, self.steps, strict=True)]
+        self._walk = walk
+        own, best, visits = walk.statistics.own, walk.statistics.best, walk.statistics.visits
+        live = [child for child in walk.tree.index.children[parent] if best[child] and child not in walk.closed]
+        self._sum = sum([own[child] or best[child] for child in live])
+        self._n_live = len(live)
+        self._waiting = [child for child in live if visits[child] == 1]
+        self._contend([child for child in live if visits[child] > 1])
+        self._call()
+
+    def __len__(self) -> int:
+        return self._n_live
 
     def highest(self, scale: float) -> int:
         """The child with the highest bound, of equals the earliest."""
         scale /= self._sum
         bounds = [value + scale * pull for value, pull in zip(self._values, self._pulls, strict=True)]
-        return self.steps[bounds.index(max(bounds))]
+        return self._steps[bounds.index(max(bounds))]
 
     def visited(self, child: int) -> None:
         place = self._place(child)
         if place is not None:
-            self._values[place] = self._table.values([child], self._share)[0]
-            self._pulls[place] = self._priors[place] / (1 + self._table.visits[child])
+            table = self._walk.statistics
+            self._values[place] = table.values([child], self._walk.share_of_best)[0]
+            self._pulls[place] = self._priors[place] / (1 + table.visits[child])
 
     def close(self, child: int) -> None:
+        """Once per child, which the walk has noted as closed."""
+        self._n_live -= bool(self._walk.statistics.best[child])
         place = self._place(child)
         if place is not None:
-            for part in (self.steps, self._priors, self._values, self._pulls):
+            for part in (self._steps, self._priors, self._values, self._pulls):
                 del part[place]
+            self._called.discard(child)
+            if not self._called:
+                self._call()
+
+    def _call(self) -> None:
+        """Lets the highest of those that wait contend."""
+        waiting = [child for child in self._waiting if child not in self._walk.closed]
+        called = nlargest(N_CALLED, waiting, key=self._walk.statistics.own.__getitem__)
+        self._called = set(called)
+        self._waiting = [child for child in waiting if child not in self._called] if called else []
+        if called:
+            self._contend(sorted([*self._steps, *called]))
+
+    def _contend(self, steps: list[int]) -> None:
+        table = self._walk.statistics
+        self._steps = steps
+        self._priors = [table.own[child] or table.best[child] for child in steps]
+        self._values = table.values(steps, self._walk.share_of_best)
+        self._pulls = [prior / (1 + table.visits[child]) for prior, child in zip(self._priors, steps, strict=True)]
 
     def _place(self, child: int) -> int | None:
-        place = bisect_left(self.steps, child)
-        return place if place < len(self.steps) and self.steps[place] == child else None
+        place = bisect_left(self._steps, child)
+        return place if place < len(self._steps) and self._steps[place] == child else None
 
 
 class _Walk:
@@ -177,10 +203,11 @@ class _Walk:
 
     def close(self, step: int) -> int:
         """Nothing at or below the step is gone on from any more in this call. Returns its parent."""
-        self.closed.add(step)
         parent = self.tree.index.parent[step]
-        if parent in self._siblings:
-            self._siblings[parent].close(step)
+        if step not in self.closed:
+            self.closed.add(step)
+            if parent in self._siblings:
+                self._siblings[parent].close(step)
         return parent
 
     def may_expand(self, step: int) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import islice
+from itertools import compress, islice
+from operator import eq
 from typing import Generic, TypeVar
 
 from kernelevolve.search.dominance import Point, depths
@@ -63,11 +64,12 @@ class Ranking:
         return self._ranks
 
     def _fill(self, steps: Sequence[int], keys: Sequence[object]) -> None:
-        last, value, n = None, 1.0, len(steps)
-        for place, (step, key) in enumerate(zip(steps, keys, strict=True)):
-            if key != last:
-                last, value = key, 1.0 - place / n
-            self._ranks[step] = value
+        ranks, n = self._ranks, len(steps)
+        for place, step in enumerate(steps):
+            ranks[step] = 1.0 - place / n
+        like_the_one_before = compress(range(1, n), map(eq, islice(keys, 1, None), keys))
+        for place in like_the_one_before:
+            ranks[steps[place]] = ranks[steps[place - 1]]
 
     def _fronts(self, points: dict[int, Point]) -> list[tuple[int, float, int]]:
         if len(self._in_fronts) < len(points):
