@@ -83,10 +83,10 @@ def rolled_out(record, steps: int, n_variants: int):
         cache=default_cache(), defences=ALL,
     )  # fmt: skip
     bench.use("rollout")
-    bench.module.variants = bench.module.variants[:n_variants]
+    bench.exam.module.variants = bench.exam.module.variants[:n_variants]
     errors, shapes = {}, []
     with loaded(bench, record, "check") as runner:
-        for variant, rolled in zip(bench.module.variants, bench.rolled(), strict=True):
+        for variant, rolled in zip(bench.exam.module.variants, bench.exam.rolled(), strict=True):
             kernel = {spec.name: drift for spec, drift in drifts(bench, runner, bench.arena("check"), rolled, 30.0)}
             shapes.append(rolled.shape)
             errors[variant] = {"kernel": kernel, "float32 reference": reference_drift(bench, rolled)}
@@ -98,7 +98,7 @@ def reference_drift(bench: Bench, rolled) -> dict[str, float]:
     state = rolled.steps[0].inputs["state"].clone()
     outputs = {}
     for step in rolled.steps:
-        outputs = bench.module.honest({**step.inputs, "state": state}, step.shape)
+        outputs = bench.exam.module.honest({**step.inputs, "state": state}, step.shape)
         state = outputs["state"]
     by_name = {spec.name: spec for spec in bench.task.written}
     wanted = rolled.outputs | {"state": rolled.state}

@@ -44,10 +44,10 @@ def test_every_sample_runs_on_its_own_shape(row_scale: Task, cache: Path) -> Non
     rng = random.Random(3)
     sides: list[Side] = [bench.side("eager", caller, arena, shape, trusted=True) for shape in SHAPES]
     for side, shape in zip(sides, SHAPES, strict=True):
-        side.calibrate(bench.feed(shape), timeout_s=1.0)
+        side.calibrate(bench.exam.feed(shape), timeout_s=1.0)
     for index in (0, 1, 0, 0, 1):  # any order, any number of times
         caller.calls.clear()
-        sides[index].sample(bench.feed(SHAPES[index]).take(2), sides[index].slots(rng), timeout_s=1.0)
+        sides[index].sample(bench.exam.feed(SHAPES[index]).take(2), sides[index].slots(rng), timeout_s=1.0)
         assert set(caller.calls) == {tuple(SHAPES[index].values())}
     arena.close()
     bench.close()

@@ -16,9 +16,9 @@ def test_small_shapes_and_rollouts(name: str, cache: Path) -> None:
     task = load_task(name, platform="cpu")
     bench = Bench(task, n_threads=1, cache=cache)
     bench.use("secret")
-    shapes = small_shapes(bench.module)
+    shapes = small_shapes(bench.exam.module)
     assert shapes, "nothing but the listed shapes would be checked"
     listed = [*task.shapes.shown, *task.shapes.search, *task.shapes.sealed]
     assert any(shape not in listed for shape in shapes)
-    assert len(bench.rolled()) == (len(bench.module.variants) if task.rollout else 0)
+    assert len(bench.exam.rolled()) == (len(bench.exam.module.variants) if task.rollout else 0)
     bench.close()

@@ -81,13 +81,13 @@ def bench(cache: Path, row_scale_on_device: Task) -> Iterator[Bench]:
 
 def sampled(bench: Bench, kernel: Kernel, n_samples: int = 12) -> DeviceSide:
     """Timed as a candidate is. Raises CandidateFault."""
-    layout, n_slots = bench.layout(SHAPE)
+    layout, n_slots = bench.exam.layout(SHAPE)
     assert bench._device is not None  # noqa: SLF001
     arena = DeviceArena(layout.n_bytes * (n_slots + 1), bench._device)  # noqa: SLF001
     arena.wipe()
     side = bench.side("candidate", InProcess(arena, kernel, (128, 16, 128)), arena, SHAPE)
     assert isinstance(side, DeviceSide)
-    feed, rng = bench.feed(SHAPE), random.Random(3)
+    feed, rng = bench.exam.feed(SHAPE), random.Random(3)
     try:
         side.calibrate(feed, timeout_s=1.0)
         for _ in range(n_samples):
@@ -194,7 +194,7 @@ def test_a_baseline_leaves_no_answer_behind(cache: Path) -> None:
     task: Task = load_task(str(TASKS / "decay_state"), platform="cuda")
     bench = Bench(task, n_threads=1, cache=cache, device=HostDevice())
     bench.use("s")
-    layout, n_slots = bench.layout(SHAPE)
+    layout, n_slots = bench.exam.layout(SHAPE)
     arena = DeviceArena(layout.n_bytes * (n_slots + 1), HostDevice())
     arena.wipe()
 
@@ -204,8 +204,8 @@ def test_a_baseline_leaves_no_answer_behind(cache: Path) -> None:
 
     caller = InProcess(arena, reference, (128, 128, 8, 16, 128))
     side = bench.side("eager", caller, arena, SHAPE, trusted=True)
-    draw = bench.feed(SHAPE).take(1)[0]
-    side.calibrate(bench.feed(SHAPE), timeout_s=1.0)
+    draw = bench.exam.feed(SHAPE).take(1)[0]
+    side.calibrate(bench.exam.feed(SHAPE), timeout_s=1.0)
     side.sample([draw], [5, 0], timeout_s=1.0)
     held = arena.view(0, layout, "state", draw.n_bytes["state"])
     assert (held == 0xFF).all()

@@ -123,18 +123,18 @@ def test_gaps_are_of_many_sizes_and_the_same_again(module: TaskModule) -> None:
 def test_every_shape_is_checked_with_gaps_and_timed_without(pool_decay: Task, cache: Path) -> None:
     bench = Bench(pool_decay, n_threads=1, cache=cache)
     bench.use("s")
-    draws = bench.check_draws("check")
+    draws = bench.exam.check_draws("check")
     shapes = [draw.shape for draw in draws]
     assert {"R": 1, "C": 7} in shapes, "edge shapes are among them"
     for shape in shapes:
         sizes = [draw.sizes for draw in draws if draw.shape == shape]
         assert any(one["SP"] > one["C"] and one["XP"] > one["C"] for one in sizes), shape
     assert any(draw.sizes["SP"] == draw.sizes["C"] for draw in draws)
-    timed = bench.stock({"R": 101, "C": 203})[3]
+    timed = bench.exam.stock({"R": 101, "C": 203})[3]
     assert (timed.sizes["SP"], timed.sizes["XP"]) == (203, 203)
-    for rolled in bench.rolled():
+    for rolled in bench.exam.rolled():
         assert len({(step.sizes["SP"], step.sizes["XP"]) for step in rolled.steps}) == 1
-    assert bench.rolled()[0].steps[0].sizes["SP"] > bench.rolled()[0].shape["C"]
+    assert bench.exam.rolled()[0].steps[0].sizes["SP"] > bench.exam.rolled()[0].shape["C"]
     bench.close()
 
 

@@ -118,21 +118,22 @@ class Evaluation:
         return verdict
 
     def _judged(self, artifact: Artifact) -> Verdict:
-        job, reports = self._job, list(self._reports)
-        for n_left in reversed(range(N_SUSPICIONS)):
+        """Somebody's work on the device is the candidate's only when it comes back with each process of its own."""
+        before, suspicion = list(self._reports), None
+        for _ in range(N_SUSPICIONS):
+            self._reports, self._n_checks = list(before), 0
             try:
-                timing = self._check_and_measure(make_launch(job.candidate.language, artifact, job.task))
+                timing = self._check_and_measure(make_launch(self._job.candidate.language, artifact, self._job.task))
+                return self._finish(Outcome.CORRECT, "", timing=timing)
+            except StrangeWork as fault:
+                if not self._bench.is_quiet():
+                    still = f"{fault.message}, and still does with that process gone"
+                    raise MachineError(f"{BUSY_DEVICE}: {still}") from fault
+                suspicion = fault
             except CandidateFault as fault:
-                if isinstance(fault, StrangeWork):
-                    if not self._bench.is_quiet():
-                        still = f"{fault.message}, and still does with that process gone"
-                        raise MachineError(f"{BUSY_DEVICE}: {still}") from fault
-                    if n_left:
-                        self._reports, self._n_checks = list(reports), 0
-                        continue
                 return self._finish(fault.outcome, fault.message, fault=fault)
-            break
-        return self._finish(Outcome.CORRECT, "", timing=timing)
+        assert suspicion is not None
+        return self._finish(suspicion.outcome, suspicion.message, fault=suspicion)
 
     @property
     def _outside(self) -> bool:
@@ -182,7 +183,7 @@ class Evaluation:
     def _check_and_measure(self, launch: Launch | CudaLaunch) -> Timing | None:
         job, bench = self._job, self._bench
         self._within_memory(launch)
-        draws = bench.check_draws(job.level)
+        draws = bench.exam.check_draws(job.level)
         measured = job.level != "check"
         if measured and self._outside:
             with self._lane.timing():
@@ -214,19 +215,19 @@ class Evaluation:
         rng = random.Random(f"{job.secret}|{restart}")
         with ExitStack() as stack:
             rivals = [(name, self._rival(rival, arena, stack)) for name, rival in self._user_baselines()]
-            for shape in bench.shapes(job.level):
+            for shape in bench.exam.shapes(job.level):
                 side = bench.side("candidate", runner, arena, shape, outside=self._outside)
                 baselines = pick_baselines(bench, shape, job.baselines, job.level, outside=self._outside)
                 for name, rival_runner in rivals:
                     baselines.append(bench.side(name, rival_runner, arena, shape, outside=self._outside))
                     with as_request(name):
-                        baselines[-1].calibrate(bench.feed(shape), timeout_s=self._call_s)
+                        baselines[-1].calibrate(bench.exam.feed(shape), timeout_s=self._call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
                 if job.level != "screen" and "a_a_quarantine" in bench.defences:
-                    self._quarantine(baselines[0], bench.feed(shape), rng)
+                    self._quarantine(baselines[0], bench.exam.feed(shape), rng)
                 kept = samples.setdefault(_key(shape), Samples())
-                collect(kept, side, baselines, bench.feed(shape), PLANS[job.level], rng, self._call_s)
+                collect(kept, side, baselines, bench.exam.feed(shape), PLANS[job.level], rng, self._call_s)
                 if (
                     not self._outside
                     and job.task.objective.clock == "device"
@@ -274,12 +275,12 @@ class Evaluation:
                 shape,
                 samples[_key(shape)],
                 self._facts,
-                n_bytes=bench.stock(shape)[0].bytes_moved(job.task),
+                n_bytes=bench.exam.stock(shape)[0].bytes_moved(job.task),
                 seed=17,
                 alpha=job.alpha,
                 cold=job.task.objective.cache == "cold",
             )  # fmt: skip
-            for shape in bench.shapes(job.level)
+            for shape in bench.exam.shapes(job.level)
         )
         if "physics_floor" in bench.defences and (shape := next(filter(self._impossible, shapes), None)) is not None:
             raise CandidateFault(

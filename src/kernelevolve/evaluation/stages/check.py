@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from kernelevolve.evaluation.bench import Bench, Rolled
+from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.channel import Arguments, Caller
 from kernelevolve.evaluation.compare import ROUNDOFF, relative_l2
 from kernelevolve.evaluation.draws import Draw, joint_layout
+from kernelevolve.evaluation.exam import Rolled
 from kernelevolve.evaluation.fault import CandidateFault
 from kernelevolve.evaluation.looking import AnyArena, gap_written, look
 from kernelevolve.evaluation.tensors import copied
@@ -18,7 +19,7 @@ def check(bench: Bench, runner: Caller, arena: AnyArena, draws: list[Draw], *, t
     for draw in draws:
         _check_draw(bench, runner, arena, draw, timeout_s)
     n_compared = len(draws) * len(bench.task.written)
-    for rolled in bench.rolled():
+    for rolled in bench.exam.rolled():
         _check_rollout(bench, runner, arena, rolled, timeout_s)
         n_compared += 1 + len(rolled.outputs)
     return n_compared
