@@ -87,8 +87,9 @@ def test_what_it_leaves_behind_ends_with_it(tmp_path: Path) -> None:
 
 
 CAMPAIGN = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born deaf to it
 from kernelevolve.proposers.command.run import run_command
 run_command([sys.executable, "-c", sys.argv[1], sys.argv[2], "600"], folder=Path(sys.argv[3]),
             environment={"PATH": "/usr/bin:/bin"}, timeout_s=600)
