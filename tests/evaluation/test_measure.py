@@ -10,9 +10,11 @@ import pytest
 from kernelevolve.evaluation.stages.measure import (
     N_LOOKS,
     QUARANTINE,
+    RESTARTS,
     Plan,
     Samples,
     collect,
+    doubted_on,
     self_difference,
     shape_timing,
 )
@@ -64,6 +66,17 @@ def test_a_machine_that_changes_between_calls_is_quarantined() -> None:
 def test_noise_alone_is_no_reason(seed: int) -> None:
     rng = random.Random(seed)
     assert difference(lambda _: rng.lognormvariate(0.0, 0.2)) == 0.0
+
+
+@pytest.mark.parametrize("n_shapes", [1, 2, 4, 5, 7, 22])
+def test_every_process_and_every_shape_is_tried(n_shapes: int) -> None:
+    shapes = [{"N": n} for n in range(n_shapes)]
+    for level, n_restarts in RESTARTS.items():
+        tried = [doubted_on(shapes, level, restart) for restart in range(n_restarts)]
+        assert sum(map(len, tried)) == (0 if level == "screen" else max(n_shapes, n_restarts))
+        if level != "screen":
+            assert all(tried)
+            assert all(shape in sum(tried, []) for shape in shapes)
 
 
 def test_whichever_call_comes_first_does_not_matter() -> None:

@@ -51,18 +51,21 @@ class Answer:
             return
         raw = oracle.double()
         oracle = _in_range(raw, spec.dtype)
-        finite = torch.isfinite(oracle)
-        self.all_finite = bool(finite.all())
         self._rule = rule
-        self.scale = _rms(oracle[finite]) if not self.all_finite else _rms(oracle)
+        self.scale = _rms(oracle)
+        # One pass says both: where a sum of squares is finite every element is. Few answers are not, or are too large.
+        self.all_finite = bool(np.isfinite(self.scale)) or bool(torch.isfinite(oracle).all())
+        finite = ... if self.all_finite else torch.isfinite(oracle)
+        if not self.all_finite:
+            self.scale = _rms(oracle[finite])
         if honest is not None:
-            error = (honest.double() - oracle)[finite] if not self.all_finite else honest.double() - oracle
-            typical = max(_rms(error), EPSILON[spec.dtype] * self.scale)
+            typical = max(_rms((honest.double() - oracle)[finite]), EPSILON[spec.dtype] * self.scale)
             self.rms_allowed = HONEST_FACTOR[spec.dtype] * typical if np.isfinite(typical) else float("inf")
         allowed = self.allowed(oracle)
         # Rounding these to float32 moves them by 6e-8 of the value: who is that close is judged by the slow way.
-        self.low = (oracle - allowed).float()
-        self.high = (oracle + allowed).float()
+        self.low, self.high = (torch.empty_like(oracle, dtype=torch.float32) for _ in range(2))
+        torch.sub(oracle, allowed, out=self.low)
+        torch.add(oracle, allowed, out=self.high)
         self._oracle = raw if again is None else None
         self._again = again
 
@@ -116,10 +119,11 @@ class Answer:
 
     def allowed(self, oracle: torch.Tensor) -> torch.Tensor:
         if self._rule.kind == "allclose":
-            return self._rule.rtol * (1.0 + oracle.abs())
+            return oracle.abs().add_(1.0).mul_(self._rule.rtol)
         rtol = self._rule.rtol + ROUNDOFF.get(self.spec.dtype, 0.0)
         step = 0.5 * SMALLEST_STEP.get(self.spec.dtype, 0.0)
-        return step + rtol * oracle.abs() + self._rule.rms * (self.scale if np.isfinite(self.scale) else 0.0)
+        typical = self.scale if np.isfinite(self.scale) else 0.0
+        return oracle.abs().mul_(rtol).add_(step + self._rule.rms * typical)
 
     def _sampled_error(self, narrow: torch.Tensor) -> float:
         """Root mean square over some of the elements, against the middle of the allowance."""
@@ -143,7 +147,7 @@ def _in_range(oracle: torch.Tensor, dtype: str) -> torch.Tensor:
 
 
 def _rms(values: torch.Tensor) -> float:
-    return float(values.pow(2).mean().sqrt()) if values.numel() else 0.0
+    return float(torch.linalg.vector_norm(values)) / values.numel() ** 0.5 if values.numel() else 0.0
 
 
 def compare(spec: TensorSpec, got: Bytes, expected: torch.Tensor, rule: Rule, shape: Shape) -> Mismatch | None:

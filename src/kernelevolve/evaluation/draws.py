@@ -80,11 +80,11 @@ def make_draw(
     ValueError when the generator refuses."""
     task = module.task
     seed = int.from_bytes(
-        hashlib.sha256(f"{secret}|{task.content_id}|{sorted(shape.items())}|{label}".encode()).digest()[:7]
+        hashlib.sha256(f"{secret}|{module.task_id}|{sorted(shape.items())}|{label}".encode()).digest()[:7]
     )
     inputs = twisted(task, module.make_inputs(shape, seed=seed, variant=variant, scale=scale), twist, seed)
     if gaps is not None:
-        gaps = Gaps(seed=f"{secret}|{task.content_id}|{sorted(shape.items())}|{gaps.seed}", always=gaps.always)
+        gaps = Gaps(seed=f"{secret}|{module.task_id}|{sorted(shape.items())}|{gaps.seed}", always=gaps.always)
     return answered(module, shape, inputs, label=label, slim=slim, gaps=gaps, seed=seed)
 
 

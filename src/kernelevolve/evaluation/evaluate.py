@@ -30,6 +30,7 @@ from kernelevolve.evaluation.stages.measure import (
     as_request,
     collect,
     combine,
+    doubted_on,
     pick_baselines,
     self_difference,
     shape_timing,
@@ -215,7 +216,9 @@ class Evaluation:
         rng = random.Random(f"{job.secret}|{restart}")
         with ExitStack() as stack:
             rivals = [(name, self._rival(rival, arena, stack)) for name, rival in self._user_baselines()]
-            for shape in bench.exam.shapes(job.level):
+            shapes = bench.exam.shapes(job.level)
+            doubted = doubted_on(shapes, job.level, restart) if "a_a_quarantine" in bench.defences else []
+            for shape in shapes:
                 side = bench.side("candidate", runner, arena, shape, outside=self._outside)
                 baselines = pick_baselines(bench, shape, job.baselines, job.level, outside=self._outside)
                 for name, rival_runner in rivals:
@@ -224,7 +227,7 @@ class Evaluation:
                         baselines[-1].calibrate(bench.exam.feed(shape), timeout_s=self._call_s)
                 if not baselines:
                     raise TaskError(job.task.name, ["no baseline could be run, so nothing can be compared"])
-                if job.level != "screen" and "a_a_quarantine" in bench.defences:
+                if shape in doubted:
                     self._quarantine(baselines[0], bench.exam.feed(shape), rng)
                 kept = samples.setdefault(_key(shape), Samples())
                 collect(kept, side, baselines, bench.exam.feed(shape), PLANS[job.level], rng, self._call_s)

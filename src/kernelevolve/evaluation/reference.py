@@ -150,6 +150,9 @@ def _environment(n_threads: int, cache: Path, *, n_compilers: int) -> dict[str, 
         "MALLOC_TRIM_THRESHOLD_": str(2**40),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
         "TORCHINDUCTOR_COMPILE_THREADS": str(n_compilers),
+        # They go to the folder for temporary files, which ends with the judge: made again each time, they take longer
+        # than they save on a task's few kernels, and those are kept.
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
         "TRITON_CACHE_DIR": str(cache / "triton"),
         "PYTHONHASHSEED": "0",
     }

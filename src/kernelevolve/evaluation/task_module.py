@@ -29,6 +29,7 @@ class TaskModule:
     def __init__(self, task: Task, folder: Path, *, device: str = "cpu") -> None:
         """`device`: where inputs are made and references run."""
         self.task = task
+        self.task_id = task.content_id  # worked out once: draws are made by the thousand
         self.device = device
         self._draws_on = device
         self._module = _load(task, folder)
@@ -82,7 +83,7 @@ class TaskModule:
     def expected(self, inputs: Inputs, shape: Shape) -> dict[str, torch.Tensor]:
         """What every written tensor must hold. Floating results of a scaled rule come from the float64 oracle."""
         exact = self.task.rule.kind == "bitwise"
-        given = {name: value if exact else _upcast(value) for name, value in copy_inputs(inputs).items()}
+        given = copy_inputs(inputs) if exact else {name: _upcast(value) for name, value in inputs.items()}
         results = self._call(self.reference if exact else self._oracle, given, shape)
         expected = {spec.name: given[spec.name] for spec in self.task.inputs if spec.in_place}
         for spec, result in zip(self.task.outputs, results, strict=True):
@@ -151,7 +152,10 @@ def copy_inputs(inputs: Inputs) -> Inputs:
 
 
 def _upcast(value: Any) -> Any:
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    """A copy, of tensors."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.to(torch.float64 if value.is_floating_point() else value.dtype, copy=True)
 
 
 _FOLDERS: set[str] = set()

@@ -19,6 +19,8 @@ from kernelevolve.model.verdict import Verdict
 
 QUIET = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 """The judge's own threads must not spin while a candidate is timed: libgomp's default does, for milliseconds."""
+ROOMY = {"MALLOC_MMAP_THRESHOLD_": str(64 * 2**20), "MALLOC_TRIM_THRESHOLD_": str(256 * 2**20)}
+"""What it makes draws of is used again at once: given back to the system each time, it comes back page by page."""
 JUDGE_MODULE = "kernelevolve.evaluation.judge"
 
 
@@ -113,7 +115,7 @@ class ProcessFarm:
 
     def _alive(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
-            environment = dict(os.environ, OMP_NUM_THREADS=str(self._n_threads), PYTHONUNBUFFERED="1", **QUIET)
+            environment = dict(os.environ, OMP_NUM_THREADS=str(self._n_threads), PYTHONUNBUFFERED="1", **QUIET, **ROOMY)
             self._cache.mkdir(parents=True, exist_ok=True)
             with (self._cache / "judge.log").open("a") as log:
                 self._process = subprocess.Popen(

@@ -193,6 +193,15 @@ def _hopeless(mine: list[float], theirs: dict[str, list[float]], plan: Plan) -> 
     )
 
 
+def doubted_on(shapes: Sequence[Shape], level: str, restart: int) -> list[Shape]:
+    """Where a machine is compared with itself before a process' pairs count: each shape once in all processes together,
+    and one at least in each. On all of them every time it would take as long as the comparisons."""
+    if level == "screen":
+        return []
+    last = max(len(shapes), RESTARTS[level])
+    return [shapes[index % len(shapes)] for index in range(restart, last, RESTARTS[level])]
+
+
 def self_difference(side: Side, feed: Feed, rng: random.Random) -> float:
     """A/A: the ln-ratio of a baseline with itself, in the order and by the clock of a real comparison; 0 when it is no
     more than chance."""
