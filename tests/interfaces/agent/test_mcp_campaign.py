@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from importlib.resources import files
 from pathlib import Path
 
 import anyio
@@ -12,17 +10,11 @@ import pytest
 from kernelevolve.model.events import Closed, Sealed
 from kernelevolve.store import open_store
 from tests.interfaces.agent.mcp_parts import McpSession, over_stdio
-from tests.interfaces.agent.sessions import TASKS, leaks
+from tests.interfaces.agent.sessions import HIDDEN, TASKS, leaks
 
-RECIPES = files("kernelevolve.proposers.builtin").joinpath("recipes/map_id")
-HIDDEN_OF_MAP_ID = {97, 101, 750, 1009, 2003, 4999, 5003, 8191, 9973, 10007, 20011, 49999, 200003}
-
-
-def recipe(name: str) -> str:
-    """With each knob at its default."""
-    text = RECIPES.joinpath(f"{name}.cpp").read_text()
-    knobs = re.findall(r"^// knob (\w+) = (\S+)", text, re.M)
-    return "".join(f"#define {knob} {default}\n" for knob, default in knobs) + text
+GOOD = (TASKS / "candidates" / "good.cpp").read_text()
+SLOW = GOOD.replace("#pragma omp simd\n", "").replace("y[r * C + c] = ", "*(volatile float*)&y[r * C + c] = ")
+"""Right, and one element after the other."""
 
 
 def broken(text: str) -> str:
@@ -30,27 +22,26 @@ def broken(text: str) -> str:
 
 
 async def script(agent: McpSession) -> str:
-    opened = await agent.ok("open_campaign", task="map_id", settings={"max_candidates": 6, "n_finalists": 2})
+    opened = await agent.ok("open_campaign", task="row_scale", settings={"max_candidates": 6, "n_finalists": 2})
     campaign = str(opened["campaign"])
-    drafts = ("scalar_search", "interleaved_search")
-    for name in drafts:
+    for intent, text in (("one by one", SLOW), ("by vectors", GOOD)):
         brief = await agent.ok("get_brief", campaign=campaign, parents=[])
         handed = await agent.ok(
-            "propose", campaign=campaign, ask=brief["ask"], intent=f"recipe {name}", files={"map_id.cpp": recipe(name)}
+            "propose", campaign=campaign, ask=brief["ask"], intent=intent, files={"row_scale.cpp": text}
         )
         assert handed["state"] in ("queued", "running")  # answered before it was judged
     for step in (1, 2):
         done = await agent.wait(f"{campaign}:{step}")
         assert done["verdict"]["outcome"] == "correct", done
-    wrong = await agent.ok("propose", campaign=campaign, parents=[2], files={"map_id.cpp": broken(recipe(drafts[1]))})
+    wrong = await agent.ok("propose", campaign=campaign, parents=[2], files={"row_scale.cpp": broken(GOOD)})
     failed = await agent.wait(wrong["handle"])
     assert failed["verdict"]["outcome"] == "build_failed"
     assert failed["verdict"]["compile_messages"]
     brief = await agent.ok("get_brief", campaign=campaign, parents=[3])
     assert "build_failed" in brief["text"] or "does not build" in brief["text"] or "error" in brief["text"]
-    again = {"map_id.cpp": "// once more\n" + recipe(drafts[1])}
+    again = {"row_scale.cpp": "// once more\n" + GOOD}
     assert (await agent.ok("propose", campaign=campaign, parents=[2], files=again))["same_as"] == 2
-    await agent.ok("insight", campaign=campaign, text="branch-free search wins", steps=[2])
+    await agent.ok("insight", campaign=campaign, text="vectors win", steps=[2])
     claim = (await agent.wait((await agent.ok("finish", campaign=campaign, force=True))["handle"]))["claim"]
     assert claim["won"], claim
     assert claim["winner"] == 2
@@ -63,7 +54,7 @@ def test_a_campaign_on_cpu_driven_through_mcp_only(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
 
     async def run() -> tuple[str, McpSession]:
-        async with over_stdio(tmp_path / "store", tmp_path / "cache") as agent:
+        async with over_stdio(tmp_path / "store", tmp_path / "cache", "--tasks", str(TASKS)) as agent:
             return await script(agent), agent
 
     campaign, agent = anyio.run(run)
@@ -71,20 +62,19 @@ def test_a_campaign_on_cpu_driven_through_mcp_only(tmp_path: Path) -> None:
     assert isinstance(events[-1], Closed)
     assert sum(isinstance(event, Sealed) for event in events) == 1
     assert agent.longest_s < 5.0
-    assert leaks(agent.answers, tmp_path, hidden=HIDDEN_OF_MAP_ID) == []
+    assert leaks(agent.answers, tmp_path, hidden=HIDDEN) == []
 
 
 @pytest.mark.slow
 def test_a_hanging_candidate_gets_its_verdict(tmp_path: Path) -> None:
     """PS1, PS2: its evaluation is answered at once, and ends as a timeout; the next one is judged as ever."""
     (tmp_path / "cache").mkdir()
-    good = (TASKS / "candidates" / "good.cpp").read_text()
     hanging = (TASKS / "candidates" / "sleeps_forever.cpp").read_text()
 
     async def run() -> McpSession:
         async with over_stdio(tmp_path / "store", tmp_path / "cache", "--tasks", str(TASKS)) as agent:
             opened = await agent.ok("open_campaign", task="row_scale")
-            for text in (hanging, good):
+            for text in (hanging, GOOD):
                 await agent.ok("propose", campaign=opened["campaign"], files={"row_scale.cpp": text})
             assert (await agent.wait(f"{opened['campaign']}:1"))["verdict"]["outcome"] == "timeout"
             assert (await agent.wait(f"{opened['campaign']}:2"))["verdict"]["outcome"] == "correct"
