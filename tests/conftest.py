@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.platform import PlatformFacts
@@ -14,6 +15,12 @@ from kernelevolve.model.task import SourceFile, Task
 from kernelevolve.tasks import load_task
 
 HERE = Path(__file__).parent
+
+
+def pytest_configure() -> None:
+    """An example that takes long says something of the machine and its other work, and nothing of what is tested."""
+    settings.register_profile("unhurried", deadline=None)
+    settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from kernelevolve.evaluation.task_module import Inputs, TaskModule
 from kernelevolve.model.task import Shape, Task
 
 VARYING_DRAWS = 8
+"""How many are looked at to find out how much room a slot needs, where sizes depend on the data."""
 SIZE_MARGIN = 1.25
 """Room for later draws where sizes depend on the data."""
 EXTRA_VARIANTS = 3
@@ -44,6 +45,8 @@ class Rolled:
 
 
 class Exam:
+    """The questions of one task, by shape, level and distribution; `use` makes all of them others."""
+
     def __init__(self, task: Task, folder: Path, *, defences: Defences, device: Device | None) -> None:
         """`folder`: where the reference's source goes."""
         self.task = task
