@@ -13,6 +13,7 @@ from kernelevolve.evaluation.stages.measure import (
     RESTARTS,
     Plan,
     Samples,
+    agree,
     collect,
     doubted_on,
     self_difference,
@@ -24,7 +25,7 @@ from kernelevolve.model.platform import PlatformFacts
 class Clock:
     """A side whose calls take what `seconds` says for the n-th of them."""
 
-    n_calls = 1
+    n_calls = n_wanted = 1
     n_draws = 2
     on_device = outside = False
 
@@ -82,6 +83,31 @@ def test_every_process_and_every_shape_is_tried(n_shapes: int) -> None:
 def test_whichever_call_comes_first_does_not_matter() -> None:
     """PE33: both sides are measured in turns, each first as often as the other."""
     assert difference(lambda n: 1.1 if n % 2 else 1.0) <= QUARANTINE
+
+
+class Woken(Clock):
+    """A sample costs 100 us for being woken, and `call_s` for each call."""
+
+    def __init__(self, name: str, call_s: float, n_wanted: int) -> None:
+        super().__init__(lambda _: call_s + 1e-4 / self.n_calls, name)
+        self.n_calls = self.n_wanted = n_wanted
+
+
+@pytest.mark.parametrize("wanted", [(5, 3), (3, 5), (4, 4), (1, 2)])
+def test_who_was_found_to_need_more_calls_a_sample_gains_nothing_by_it(wanted: tuple[int, int]) -> None:
+    mine, theirs = Woken("mine", 160e-6, wanted[0]), Woken("eager", 160e-6, wanted[1])
+    samples = Samples()
+    plan = Plan(min_pairs=10, max_pairs=10, budget_s=0.0)
+    collect(samples, mine, [theirs], Content(), plan, random.Random(1), 1.0)  # type: ignore[arg-type, list-item]
+    assert samples.candidate == samples.baselines["eager"]
+
+
+def test_sides_far_apart_keep_samples_of_one_length_and_no_number_stays_from_another_comparison() -> None:
+    fast, slow, like = Woken("mine", 30e-6, 8), Woken("eager", 300e-6, 2), Woken("compile", 40e-6, 6)
+    agree([fast, slow, like])  # type: ignore[list-item]
+    assert [side.n_calls for side in (fast, slow, like)] == [8, 2, 8]
+    agree([slow, like])  # type: ignore[list-item]
+    assert [side.n_calls for side in (slow, like)] == [2, 6]
 
 
 def test_the_floor_of_a_cold_call_is_memorys() -> None:

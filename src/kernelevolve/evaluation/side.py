@@ -84,7 +84,8 @@ class Side:
         self._defences = defences
         self._decoy: Draw | None = None
         self._generator = np.random.default_rng(int.from_bytes(os.urandom(8)))
-        self.n_calls = 1
+        self.n_calls = self.n_wanted = 1
+        """How many calls make a sample: now, and by this side's own speed."""
         self.n_checks = 0
         self.strangers: list[int] = []
 
@@ -100,7 +101,7 @@ class Side:
         self._caller.touch(slots, timeout_s=timeout_s)
         self.sample(first, self.slots(rng), timeout_s=timeout_s)
         seconds = min(self.sample(feed.take(1), self.slots(rng), timeout_s=timeout_s) for _ in range(2))
-        self.n_calls = max(1, min(self._n_slots, round(SAMPLE_S / max(seconds, 1e-7))))
+        self.n_calls = self.n_wanted = max(1, min(self._n_slots, round(SAMPLE_S / max(seconds, 1e-7))))
         return seconds
 
     @property
