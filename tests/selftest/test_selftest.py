@@ -102,6 +102,23 @@ def test_what_could_not_be_judged_is_no_success(capsys: pytest.CaptureFixture[st
     assert main(["selftest", "--only", "no_entry_is_called_this"]) == 4
 
 
+@pytest.mark.parametrize(("n_late", "right"), [(0, True), (1, True), (2, False)])
+def test_a_timeout_that_nobody_expects_is_looked_at_once_more(n_late: int, right: bool) -> None:
+    asked: list[Job] = []
+
+    def evaluate(job: Job) -> Verdict:
+        asked.append(job)
+        outcome = Outcome.TIMEOUT if len(asked) <= n_late else Outcome.WRONG
+        return Verdict(
+            task_id=job.task.content_id, candidate_id=job.candidate.id, outcome=outcome, stage=Stage.CHECK, n_checks=1
+        )
+
+    chosen = next(one for one in attacks(ROOT) if one.lane == "library" and one.caught == ("wrong",))
+    report = selftest([chosen], [], InlineFarm(evaluate), secret="s", n_threads=1)
+    assert [one.right for one in report.found] == [right]
+    assert len(asked) == 1 + min(n_late, 1)
+
+
 @pytest.mark.parametrize("of", [1, 2, 3, 7])
 def test_parts_are_together_the_whole_and_keep_tasks_together(of: int) -> None:
     entries = attacks(ROOT)

@@ -9,7 +9,7 @@ from kernelevolve.farm.base import Farm
 from kernelevolve.model.job import Job, Limits
 from kernelevolve.model.task import Task
 from kernelevolve.model.value import Value
-from kernelevolve.model.verdict import Verdict
+from kernelevolve.model.verdict import Outcome, Verdict
 from kernelevolve.selftest.corpus import Entry
 from kernelevolve.tasks import load_task
 
@@ -38,9 +38,12 @@ def judged(entry: Entry, farm: Farm, *, secret: str, n_threads: int, sleep: Slee
     credit = NO_WIN in entry.caught
 
     def verdict_at(level: str, secret: str) -> Verdict:
-        return _patiently(
-            farm, _job(entry, task, level=level, secret=secret, n_threads=n_threads, credit=credit), sleep
-        )
+        job = _job(entry, task, level=level, secret=secret, n_threads=n_threads, credit=credit)
+        verdict = _patiently(farm, job, sleep)
+        if verdict.outcome is Outcome.TIMEOUT and Outcome.TIMEOUT.value not in entry.caught:
+            # The limit is short so that whatever hangs costs little; once, a machine may have stood still that long.
+            verdict = _patiently(farm, job, sleep)
+        return verdict
 
     try:
         verdict = verdict_at("screen", secret)
