@@ -6,15 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from kernelevolve.evaluation.channel import Arguments, Channel
 from kernelevolve.evaluation.device import HostDevice, host_path
 from kernelevolve.evaluation.device_arena import DeviceArena
 from kernelevolve.evaluation.freezer import Freezer, Window
-from kernelevolve.model.task import Task
-from kernelevolve.tasks import load_task
 
 SHAPE = {"R": 300, "C": 257}
 GOOD = "import torch\n\ndef row_scale(x, w, y, R, C):\n    torch.mul(x, w, out=y)\n    y += 1\n"
@@ -146,8 +143,3 @@ class Gaps:
 
     def forget(self) -> None:
         self.worst_ns, self.n_left, self.coming = 0, 10**9, ()
-
-
-def row_scale() -> Task:
-    """On a device's platform, whatever stands in for the device."""
-    return load_task(str(Path(__file__).parents[1] / "hostile" / "row_scale")).model_copy(update={"platform": "cuda"})

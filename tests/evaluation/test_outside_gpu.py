@@ -14,9 +14,7 @@ import torch
 
 from kernelevolve.evaluation.bench import Bench
 from kernelevolve.evaluation.device import CudaDevice
-from kernelevolve.evaluation.outside_side import (
-    OutsideSide,
-)
+from kernelevolve.evaluation.outside_side import OutsideSide
 from kernelevolve.evaluation.stages.measure import self_difference
 from kernelevolve.tasks import load_task
 from kernelevolve.toolchains.libcuda import gpu

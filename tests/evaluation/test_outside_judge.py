@@ -15,7 +15,7 @@ from kernelevolve.model.candidate import Candidate, Origin
 from kernelevolve.model.job import Job, Limits
 from kernelevolve.model.platform import PlatformFacts
 from kernelevolve.model.task import SourceFile, Task
-from tests.evaluation.outside_fakes import GOOD, Gaps, Roomy, row_scale
+from tests.evaluation.outside_fakes import GOOD, Gaps, Roomy
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,8 @@ def gaps() -> Gaps:
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    return row_scale()
+def task(row_scale: Task) -> Task:
+    return row_scale.model_copy(update={"platform": "cuda"})
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ from kernelevolve.evaluation.outside_side import (
 )
 from kernelevolve.evaluation.stages.measure import PLANS, Plan, Samples, collect
 from kernelevolve.model.task import Task
-from tests.evaluation.outside_fakes import SHAPE, Clockwork, Gaps, Roomy, Scripted, Tail, row_scale
+from tests.evaluation.outside_fakes import SHAPE, Clockwork, Gaps, Roomy, Scripted, Tail
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def gaps() -> Gaps:
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    return row_scale()
+def task(row_scale: Task) -> Task:
+    return row_scale.model_copy(update={"platform": "cuda"})
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from kernelevolve.search.tree import Node, Tree
 LATE = 0.7
 N_BEST = 5
 N_CALLED = 16
+"""How many children that nobody went on from contend at a time; a call closes one with each move."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,7 @@ N_SLOPES = 5
 DEVICE_SHARE = 0.4
 """Of a plan's time on a device: its clock is steadier."""
 ALIKE = 2
+"""Sides whose own numbers of calls a sample are within this factor make as many."""
 N_ALONE = 7
 SHARED_S, SHARED_SHARE = 4e-6, 0.15
 """What a call may gain from others beside it more than a baseline gains: code that is still in cache, the grain of the
@@ -86,7 +87,7 @@ def collect(
     call's output is wrong."""
     candidate.calibrate(feed, timeout_s=timeout_s)
     baselines = [side for side in baselines if side.name not in samples.slow]
-    if not candidate.on_device:
+    if not candidate.on_device:  # a device's clock does not see anybody woken
         agree([candidate, *baselines])
     mine: list[float] = []
     theirs: dict[str, list[float]] = {side.name: [] for side in baselines}
